@@ -132,7 +132,8 @@ public final class DocumentSyncManager: Sendable {
     let retirements = try await use("list the clients") { store in
       let binding = store.binding
       return try CommandState.decoded(
-        store.commandState(), generation: binding.generation, client: binding.client
+        store.commandState(), generation: binding.generation, client: binding.client,
+        path: store.path
       ).retirements
     }
     return try await run(

@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import SyncStore
 
 /// The result of all commands that a store has processed. The store and its
 /// snapshots contain it.
@@ -127,11 +128,12 @@ struct CommandState: Hashable, Codable {
   /// incarnation, the commands that this client had published now count as
   /// those of another client, and those that it had not published are dropped.
   static func decoded(
-    _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier
+    _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier, path: String = ""
   ) throws -> CommandState {
     let empty = CommandState(generation: generation, client: client)
     guard let bytes else { return empty }
-    var state = try JSONDecoder().decode(CommandState.self, from: Data(bytes))
+    var state: CommandState = try StoredJSON.read(
+      from: bytes, of: "docsync_meta", key: "commandState", path: path)
     guard state.generation == generation else { return empty }
     let former = state.own
     guard former.client != client else { return state }

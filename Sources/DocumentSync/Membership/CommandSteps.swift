@@ -14,7 +14,8 @@ struct CommandSteps: StoreSteps {
   func state() throws -> CommandState {
     try session.held.value(Self.heldState, of: binding) {
       try CommandState.decoded(
-        store.commandState(), generation: binding.generation, client: binding.client)
+        store.commandState(), generation: binding.generation, client: binding.client,
+        path: store.path)
     }
   }
 
@@ -51,7 +52,12 @@ struct CommandSteps: StoreSteps {
   /// Commands for the application are. The others are about clients, change
   /// sets and the generation that has ended.
   static func isForEveryGeneration(_ content: [UInt8]) throws -> Bool {
-    try JSONDecoder().decode(SyncCommand.self, from: Data(content)).application != nil
+    try stored(content).application != nil
+  }
+
+  /// A command that waits to be sent.
+  private static func stored(_ content: [UInt8], path: String = "") throws -> SyncCommand {
+    try StoredJSON.read(from: content, of: "docsync_command", key: "content", path: path)
   }
 
   /// Enqueues the command by which a store's client leaves, unless it is
@@ -59,7 +65,7 @@ struct CommandSteps: StoreSteps {
   static func enqueueFarewell(of store: LocalStore) throws {
     let client = store.binding.client
     let isQueued = try store.queuedCommands().contains { command in
-      let said = try JSONDecoder().decode(SyncCommand.self, from: Data(command.content)).retire
+      let said = try stored(command.content, path: store.path).retire
       return command.sealed == nil && said?.client == client
     }
     guard !isQueued else { return }
@@ -133,7 +139,7 @@ struct CommandSteps: StoreSteps {
   private func seal(_ command: QueuedCommand) throws -> VersionVector.Entry {
     var state = try state()
     let last = state.own.sealed
-    var content = try JSONDecoder().decode(SyncCommand.self, from: Data(command.content))
+    var content = try Self.stored(command.content, path: store.path)
     if content.retire?.client == binding.client {
       // By now, this client has published everything that it has sealed.
       content.retire?.changeHead = try store.head()?.number ?? 0

@@ -74,7 +74,8 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   private func retire(lastRevision: UInt64) throws -> Bool {
     let binding = store.binding
     let state = try CommandState.decoded(
-      store.commandState(), generation: binding.generation, client: binding.client)
+      store.commandState(), generation: binding.generation, client: binding.client,
+      path: store.path)
     let counting = Members.counting(state.retirements, revisions: [client: lastRevision])
     guard counting[client]?.contains(where: { $0.reason == .removed }) != true else { return false }
     try CommandSteps.enqueue(

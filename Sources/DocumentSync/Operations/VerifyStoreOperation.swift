@@ -41,12 +41,18 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
         }
       }
       var report = store.report
-      for (key, reason) in StoreRecords.damage(in: store.records) + stateDamage(store) {
+      for (key, reason) in StoreRecords.damage(in: store.records) {
         report.findings.append(
           VerifyReport.Finding(
             .recordDamaged, table: "docsync_record",
             "The store's records about the directory cannot be read.",
             detail: "\(key): \(reason)"))
+      }
+      if let reason = stateDamage(store) {
+        report.findings.append(
+          VerifyReport.Finding(
+            .recordDamaged, table: "docsync_meta",
+            "The store's results of commands cannot be read.", detail: "commandState: \(reason)"))
       }
       if let binding = store.binding { try compare(store, binding, context, &report) }
       report.sort()
@@ -54,13 +60,13 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
     }
   }
 
-  private func stateDamage(_ store: StoreVerification) -> [(key: String, reason: String)] {
-    guard let state = store.commandState else { return [] }
+  private func stateDamage(_ store: StoreVerification) -> String? {
+    guard let state = store.commandState else { return nil }
     do {
-      _ = try JSONDecoder().decode(CommandState.self, from: Data(state))
-      return []
+      _ = try StoredJSON.read(CommandState.self, from: state)
+      return nil
     } catch {
-      return [("commandState", "\(error)")]
+      return "\(error)"
     }
   }
 

@@ -413,8 +413,8 @@ struct StoreRecords {
   }
 
   private static func check(_ key: Key, _ bytes: [UInt8]) throws {
-    func decode<Value: Decodable>(_ type: Value.Type) throws {
-      _ = try JSONDecoder().decode(type, from: Data(bytes))
+    func decode<Value: StoredValue>(_ type: Value.Type) throws {
+      _ = try StoredJSON.read(type, from: bytes)
     }
     switch key {
     // Their presence is their whole content.
@@ -449,7 +449,7 @@ struct StoreRecords {
   static func ownMarker(in records: [String: [UInt8]]) -> OwnMarker? {
     guard let bytes = records[Key.ownMarker.rawValue] else { return nil }
     do {
-      return try JSONDecoder().decode(OwnMarker.self, from: Data(bytes))
+      return try StoredJSON.read(from: bytes)
     } catch {
       // ``damage(in:)`` reports it.
       return nil
@@ -461,7 +461,7 @@ struct StoreRecords {
   static func refused(in records: [String: [UInt8]]) -> [SyncReport.Wait] {
     guard let bytes = records[Key.refused.rawValue] else { return [] }
     do {
-      return try JSONDecoder().decode([SyncReport.Wait].self, from: Data(bytes))
+      return try StoredJSON.read(from: bytes)
     } catch {
       // ``damage(in:)`` reports it.
       return []
@@ -481,17 +481,13 @@ struct StoreRecords {
     held?.hold(value, key.rawValue, of: store.binding)
   }
 
-  private func value<Value: Decodable>(_ key: Key) throws -> Value? {
-    guard let bytes = try store.record(key.rawValue) else { return nil }
-    do {
-      return try JSONDecoder().decode(Value.self, from: Data(bytes))
-    } catch {
-      throw StoreError(
-        damagedTable: "docsync_record", path: store.path, "\(key.rawValue): \(error)")
+  private func value<Value: StoredValue>(_ key: Key) throws -> Value? {
+    try store.record(key.rawValue).map {
+      try StoredJSON.read(from: $0, of: "docsync_record", key: key.rawValue, path: store.path)
     }
   }
 
-  private func byClient<Value: Decodable>(_ key: Key) throws -> [ClientIdentifier: Value] {
+  private func byClient<Value: StoredValue>(_ key: Key) throws -> [ClientIdentifier: Value] {
     let texts: [String: Value] = try value(key) ?? [:]
     return Dictionary(
       texts.compactMap { text, value in ClientIdentifier(text).map { ($0, value) } },

@@ -33,7 +33,9 @@ struct Housekeeping: StoreSteps {
   private func standing() throws -> StoreRecords.Vacuumed {
     StoreRecords.Vacuumed(
       head: head?.number ?? 0,
-      applied: try store.appliedVector().entries.values.reduce(0) { $0 &+ $1.number })
+      applied: try store.appliedVector().entries.values.reduce(0) {
+        min($0 + $1.number, StoredNumbers.greatest)
+      })
   }
 
   /// The findings of the steps, for the following steps.

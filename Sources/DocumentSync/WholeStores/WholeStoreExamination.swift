@@ -58,8 +58,8 @@ struct WholeStoreExamination {
   /// Compares the processed commands.
   private mutating func compare(_ state: [UInt8]?, _ header: WholeStoreHeader) {
     do {
-      let state = try state.map { try JSONDecoder().decode(CommandState.self, from: Data($0)) }
-      // The state of an earlier generation does not count in this one.
+      let state = try state.map { try StoredJSON.read(CommandState.self, from: $0) }
+      // The state of an earlier generation tells nothing about this one.
       let found = state?.generation == header.generation ? state?.commands : nil
       guard found ?? VersionVector() != header.commands else { return }
       note(

@@ -83,7 +83,8 @@ struct WholeStoreSteps {
       to: siblings.temporary("snapshot"), checkCancellation: context.checkCancellation,
       onProgress: context.count(bytes:of:))
     let commands = try CommandState.decoded(
-      store.commandState(), generation: binding.generation, client: binding.client
+      store.commandState(), generation: binding.generation, client: binding.client,
+      path: store.path
     ).commands
     let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
     let last = try files.listIfPresent(

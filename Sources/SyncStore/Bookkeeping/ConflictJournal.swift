@@ -229,17 +229,24 @@ final class ConflictJournal {
 
   // MARK: - The bound
 
-  /// The data that the journal stores beside its entries.
-  struct Summary: Codable {
+  /// The data that is kept beside the entries.
+  struct Summary: Codable, StoredValue {
     /// The number of the last entry.
     var last: Int64 = 0
     var dropped = Conflict.Dropped()
+
+    /// The number is counted on from, and the count is added to.
+    func checkNumbers() throws {
+      try StoredNumbers.check("last", count: Int(last))
+      try StoredNumbers.check("dropped.count", count: dropped.count)
+      try StoredNumbers.check("dropped", milliseconds: dropped.firstMilliseconds)
+      try StoredNumbers.check("dropped", milliseconds: dropped.lastMilliseconds)
+    }
   }
 
   func summary() throws -> Summary {
     if let knownSummary { return knownSummary }
-    guard let bytes = try MetaTable.read(.conflictJournal, database) else { return Summary() }
-    return try JSONDecoder().decode(Summary.self, from: Data(bytes))
+    return try MetaTable.value(.conflictJournal, database) ?? Summary()
   }
 
   /// Writes the entries that the transaction has added, and trims the journal to its bound.

@@ -11,8 +11,7 @@ struct ExcludedNames: Codable, Equatable {
   var columns: [SQLName: [SQLName]] = [:]
 
   static func read(_ database: Database) throws -> ExcludedNames {
-    guard let bytes = try MetaTable.read(.excludedNames, database) else { return ExcludedNames() }
-    return try JSONDecoder().decode(ExcludedNames.self, from: Data(bytes))
+    try MetaTable.value(.excludedNames, database) ?? ExcludedNames()
   }
 
   /// Records the names in a table; an empty array removes them.
@@ -25,6 +24,11 @@ struct ExcludedNames: Codable, Equatable {
     }
     try MetaTable.write(.excludedNames, to: Array(JSONEncoder().encode(known)), database)
   }
+}
+
+extension ExcludedNames: StoredValue {
+  /// There are none.
+  func checkNumbers() throws {}
 }
 
 extension TableSchema {

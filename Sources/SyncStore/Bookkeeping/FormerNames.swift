@@ -54,8 +54,7 @@ struct FormerNames: Codable {
   }
 
   static func read(_ database: Database) throws -> FormerNames {
-    guard let bytes = try MetaTable.read(.formerNames, database) else { return FormerNames() }
-    return try JSONDecoder().decode(FormerNames.self, from: Data(bytes))
+    try MetaTable.value(.formerNames, database) ?? FormerNames()
   }
 
   func write(_ database: Database) throws {
@@ -63,5 +62,16 @@ struct FormerNames: Codable {
       return try MetaTable.remove(.formerNames, database)
     }
     try MetaTable.write(.formerNames, to: Array(JSONEncoder().encode(self)), database)
+  }
+}
+
+extension FormerNames: StoredValue {
+  /// The numbers of tables and columns are counted on from.
+  func checkNumbers() throws {
+    // Those of tables are negative.
+    for number in tables.keys { try StoredNumbers.check("table", count: 0 &- number) }
+    for number in tables.values.flatMap(\.columns.keys) + columns.values.flatMap(\.keys) {
+      try StoredNumbers.check("column", count: number)
+    }
   }
 }

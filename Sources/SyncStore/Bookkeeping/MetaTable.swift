@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import SyncModel
 
 /// Single values about the store, by key (`docsync_meta`).
 enum MetaTable {
@@ -68,6 +69,16 @@ enum MetaTable {
       database.cachedStatement(sql: "SELECT value FROM \(schema).docsync_meta WHERE key = ?"),
       arguments: [key.rawValue]
     ).map { (try $0["value"] as Data?).map(Array.init) ?? [] }
+  }
+
+  /// A value of a store that is kept as JSON; `nil` if there is none. Throws
+  /// ``StoreError/Code/damaged`` if it cannot be read, or holds numbers that make no sense.
+  static func value<Value: StoredValue>(
+    _ key: Key, as type: Value.Type = Value.self, _ database: Database, path: String = ""
+  ) throws -> Value? {
+    try read(key, database).map {
+      try StoredJSON.read(type, from: $0, of: definition.name, key: key.rawValue, path: path)
+    }
   }
 
   static func write(_ key: Key, to value: [UInt8], _ database: Database) throws {

@@ -16,12 +16,7 @@ struct OriginalKeys: Codable, Equatable {
 
   /// Reads the keys. If they are absent, nothing is known of any table.
   static func read(_ database: Database) throws -> OriginalKeys {
-    guard let bytes = try MetaTable.read(.originalKeys, database) else { return OriginalKeys() }
-    do {
-      return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
-    } catch let error as DecodingError {
-      throw MetaTable.definition.damaged("\(MetaTable.Key.originalKeys): \(error)")
-    }
+    try MetaTable.value(.originalKeys, database) ?? OriginalKeys()
   }
 
   func write(_ database: Database) throws {
@@ -62,4 +57,9 @@ struct OriginalKeys: Codable, Equatable {
     guard let ranges = ranges[table.wireName] else { return true }
     return ranges.contains { $0.contains(number) }
   }
+}
+
+extension OriginalKeys: StoredValue {
+  /// A key of the application may be any integer, and is only compared.
+  func checkNumbers() throws {}
 }

@@ -51,8 +51,7 @@ struct RemadeTables: Codable, Equatable {
   var isSettlingDue: Bool?
 
   static func read(_ database: Database) throws -> RemadeTables {
-    guard let bytes = try MetaTable.read(.remade, database) else { return RemadeTables() }
-    return try JSONDecoder().decode(RemadeTables.self, from: Data(bytes))
+    try MetaTable.value(.remade, database) ?? RemadeTables()
   }
 
   func write(_ database: Database) throws {
@@ -67,5 +66,17 @@ struct RemadeTables: Codable, Equatable {
     var remade = try read(database)
     remade.isSettlingDue = true
     try remade.write(database)
+  }
+}
+
+extension RemadeTables: StoredValue {
+  /// Times and numbers of change sets; the keys of the application may be any integers.
+  func checkNumbers() throws {
+    for time in noticed.values { try StoredNumbers.check("noticed", milliseconds: time) }
+    for sealed in (sealed ?? [:]).values { try StoredNumbers.check("number", sealed.number) }
+    for key in heldKeys ?? [] { try StoredNumbers.check("table", count: key.table, from: 1) }
+    for reference in references ?? [] {
+      try StoredNumbers.check("table", count: reference.table, from: 1)
+    }
   }
 }

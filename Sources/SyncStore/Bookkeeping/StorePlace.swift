@@ -68,7 +68,12 @@ struct PlaceRecord: Hashable, Codable {
   }
 }
 
-/// The places of stores, and the folder that holds their tokens outside of them.
+extension PlaceRecord: StoredValue {
+  /// A file system may give a file any number, which is only compared.
+  func checkNumbers() throws {}
+}
+
+/// Tells where stores are, and keeps their tokens outside of them.
 package struct StorePlaces: Sendable {
   /// An identifier of the machine. A copy of a store on another machine finds another one.
   package var machine: String

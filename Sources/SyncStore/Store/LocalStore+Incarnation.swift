@@ -208,8 +208,7 @@ extension LocalStore {
   }
 
   private static func incarnations(_ database: Database) throws -> [Incarnation] {
-    guard let stored = try MetaTable.read(.incarnations, database) else { return [] }
-    return try JSONDecoder().decode([Incarnation].self, from: Data(stored))
+    try MetaTable.value(.incarnations, database) ?? []
   }
 
   // MARK: - The place
@@ -305,9 +304,7 @@ extension LocalStore {
   }
 
   private static func record(_ database: Database) throws -> PlaceRecord? {
-    try MetaTable.read(.place, database).map {
-      try JSONDecoder().decode(PlaceRecord.self, from: Data($0))
-    }
+    try MetaTable.value(.place, database)
   }
 
   private static func transaction<Result>(

@@ -175,26 +175,24 @@ extension LocalStore {
         message: "The store was put under sync by a newer version (format \(format)).",
         remedy: "Update DocumentSync on this device.")
     }
-    guard let binding = try MetaTable.read(.binding, database),
-      let configuration = try MetaTable.read(.configuration, database)
-    else { throw damaged(path) }
     do {
-      let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(binding))
-      guard binding.generationOrdinal > 0 else { throw damaged(path) }
-      return (
-        binding, try JSONDecoder().decode(StoreConfiguration.self, from: Data(configuration))
-      )
-    } catch {
-      throw damaged(path)
+      guard let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
+        let configuration = try MetaTable.value(
+          .configuration, as: StoreConfiguration.self, database)
+      else { throw damaged(path) }
+      return (binding, configuration)
+    } catch let error as StoreError {
+      throw damaged(path, error.detail)
     }
   }
 
-  private static func damaged(_ path: String) -> StoreError {
+  private static func damaged(_ path: String, _ detail: String? = nil) -> StoreError {
     StoreError(
       .damaged, path: path,
       message:
         "The store's bookkeeping is damaged: the table “docsync_meta” holds an invalid value.",
-      remedy: "Restore the file from a backup, or fetch the document again with \(.join).")
+      remedy: "Restore the file from a backup, or fetch the document again with \(.join).",
+      detail: detail)
   }
 
   // MARK: - Checks

@@ -219,15 +219,11 @@ package final class LocalStore: Sendable {
   /// Reads the binding and the configuration: whenever the schema may have changed, another process
   /// may have changed these too.
   private func readIdentity(_ database: Database) throws {
-    guard let binding = try MetaTable.read(.binding, database),
-      let configuration = try MetaTable.read(.configuration, database)
+    guard let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
+      let configuration = try MetaTable.value(
+        .configuration, as: StoreConfiguration.self, database)
     else { return }
-    let decoder = JSONDecoder()
-    let found = (
-      try decoder.decode(StoreBinding.self, from: Data(binding)),
-      try decoder.decode(StoreConfiguration.self, from: Data(configuration))
-    )
-    state.withLock { ($0.binding, $0.configuration) = found }
+    state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
   }
 
   private func readSchema(_ database: Database) throws -> StoreSchema {

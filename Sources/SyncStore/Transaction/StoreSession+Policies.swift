@@ -9,7 +9,10 @@ struct TablePolicies {
   var columns: [ConflictPolicy]
 }
 
-extension SyncPolicies {
+extension SyncPolicies: StoredValue {
+  /// There are none.
+  package func checkNumbers() throws {}
+
   /// The key of the record that contains the policies.
   static let record = "conflictPolicies"
 
@@ -18,13 +21,7 @@ extension SyncPolicies {
     guard let stored = try DeviceRecords(database: database).read(record) else {
       return SyncPolicies()
     }
-    do {
-      return try JSONDecoder().decode(SyncPolicies.self, from: Data(stored))
-    } catch is DecodingError {
-      throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT,
-        message: "\(DeviceRecords.definition.name): the policies are damaged")
-    }
+    return try StoredJSON.read(from: stored, of: DeviceRecords.definition.name, key: record)
   }
 
   /// Returns the columns of a table for which a policy may need the value before an edit.

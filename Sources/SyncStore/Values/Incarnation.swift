@@ -54,3 +54,10 @@ public struct Incarnation: Hashable, Sendable, Codable {
     self.milliseconds = milliseconds
   }
 }
+
+extension Incarnation: StoredValue {
+  /// The time is shown.
+  package func checkNumbers() throws {
+    try StoredNumbers.check("milliseconds", milliseconds: milliseconds)
+  }
+}

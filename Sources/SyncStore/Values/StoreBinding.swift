@@ -43,6 +43,13 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   }
 }
 
+extension StoreBinding: StoredValue {
+  /// Generations are numbered from 1.
+  package func checkNumbers() throws {
+    try StoredNumbers.check("generationOrdinal", count: generationOrdinal, from: 1)
+  }
+}
+
 /// The choice of what is synchronized and how rows are identified, where the defaults do not suit.
 public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// The way in which the rows of a table are identified.
@@ -90,4 +97,9 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
     tablesWithoutStandIns =
       try values.decodeIfPresent(Set<SQLName>.self, forKey: .tablesWithoutStandIns) ?? []
   }
+}
+
+extension StoreConfiguration: StoredValue {
+  /// There are none.
+  package func checkNumbers() throws {}
 }

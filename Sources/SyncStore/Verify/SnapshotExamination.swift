@@ -71,13 +71,14 @@ package struct SnapshotExamination: Sendable {
   }
 
   private mutating func readContent(_ database: Database, _ path: String) throws {
-    guard let stored = try MetaTable.read(.configuration, database) else {
-      damage.append("its configuration is missing")
-      return
-    }
     do {
-      let configuration = try JSONDecoder().decode(
-        StoreConfiguration.self, from: Data(stored))
+      guard
+        let configuration = try MetaTable.value(
+          .configuration, as: StoreConfiguration.self, database)
+      else {
+        damage.append("its configuration is missing")
+        return
+      }
       let schema = try SchemaReader(
         database: database, configuration: configuration, path: path
       ).read(registered: try TableRegistry.registered(database))
@@ -89,8 +90,6 @@ package struct SnapshotExamination: Sendable {
       try findPrivateContent(schema, database)
     } catch let error as StoreError {
       damage.append(error.detail ?? error.message)
-    } catch let error as DecodingError {
-      damage.append("its configuration cannot be read: \(error)")
     }
   }
 

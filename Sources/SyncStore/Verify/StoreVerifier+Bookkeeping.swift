@@ -23,7 +23,17 @@ extension StoreVerifier {
     for (name, message) in types { note(.bookkeepingDamaged, name, message) }
     guard types.isEmpty else { return false }
     try guarded("docsync_record", .recordDamaged) { try readRecords() }
+    try guarded("docsync_meta") { try readValues() }
     return true
+  }
+
+  /// Reads the values of `docsync_meta` that no other check reads.
+  private func readValues() throws {
+    _ = try OriginalKeys.read(database)
+    _ = try ExcludedNames.read(database)
+    _ = try FormerNames.read(database)
+    _ = try RemadeTables.read(database)
+    _ = try MetaTable.value(.incarnations, as: [Incarnation].self, database)
   }
 
   private func readRecords() throws {
@@ -35,15 +45,15 @@ extension StoreVerifier {
   func session() throws -> StoreSession? {
     var session: StoreSession?
     try guarded("docsync_meta") {
-      guard let stored = try MetaTable.read(.binding, database),
-        let configuration = try MetaTable.read(.configuration, database)
+      guard let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
+        let configuration = try MetaTable.value(
+          .configuration, as: StoreConfiguration.self, database)
       else {
         note(
           .bookkeepingDamaged, "docsync_meta",
           "The name of the document, or the list of synchronized tables, is missing.")
         return
       }
-      let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(stored))
       result.binding = binding
       let clients = try ClientRegistry(database)
       result.vector = try clients.vector()
@@ -53,10 +63,7 @@ extension StoreVerifier {
       }
       do {
         let schema = try RecordedSchema.read(
-          from: database,
-          configuration: try JSONDecoder().decode(
-            StoreConfiguration.self, from: Data(configuration)),
-          path: path)
+          from: database, configuration: configuration, path: path)
         session = try StoreSession(
           database: database, schema: schema, client: binding.client, now: options.now())
       } catch let error as StoreError {

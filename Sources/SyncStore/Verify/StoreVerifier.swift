@@ -179,8 +179,9 @@ final class StoreVerifier {
   private func checkPlace() throws {
     guard let places = options.places, let client = result.binding?.client else { return }
     try guarded("docsync_meta") {
-      guard let stored = try MetaTable.read(.place, database) else { return }
-      let recorded = try JSONDecoder().decode(PlaceRecord.self, from: Data(stored))
+      guard let recorded = try MetaTable.value(.place, as: PlaceRecord.self, database) else {
+        return
+      }
       let place = try places.place(of: path)
       let tokens = try places.tokens(of: client.description)
       if !recorded.place.isSame(as: place) {

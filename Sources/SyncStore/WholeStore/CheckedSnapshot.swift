@@ -56,7 +56,8 @@ struct CheckedSnapshot {
     let broken = try brokenPages(database)
     guard broken.isEmpty, try database.tableExists("docsync_meta"),
       try MetaTable.read(.binding, database) == nil,
-      let stored = try MetaTable.read(.configuration, database),
+      let configuration = try MetaTable.value(
+        .configuration, as: StoreConfiguration.self, database, path: path),
       let format = try Bookkeeping.format(of: database)
     else { throw damaged(path, broken.first) }
     guard format <= Bookkeeping.format else {
@@ -71,7 +72,7 @@ struct CheckedSnapshot {
       damage = try BookkeepingTypes(database: database, format: format).run()
     }
     if let (name, message) = damage.first { throw damaged(path, "\(name): \(message)") }
-    return try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
+    return configuration
   }
 
   /// Returns the damage that SQLite finds, as its messages.
