@@ -1,7 +1,8 @@
 import SyncModel
 
 extension ChangeExport {
-  /// The cells that refer to no row and hold a key that an edit in the log gives to a row.
+  /// The cells that refer to no row and hold a key that an edit in the log gives to a row, also if
+  /// another one takes the row away.
   func plainCells() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
@@ -22,6 +23,8 @@ extension ChangeExport {
   /// The plain values that the edits in the log made keys of rows.
   private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
     let access = try session.access(parent.id)
-    return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }
+    if parent.identity == .surrogate { try access.rewrittenKeys() }
+    let candidates = try plain.filter(access.hasRow).union(access.lostKeys(among: plain))
+    return try candidates.filter(access.isGiven)
   }
 }

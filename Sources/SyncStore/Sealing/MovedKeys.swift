@@ -110,7 +110,7 @@ struct MovedKeys {
     if let known, known != key, try access.hasRow(localKey: known) { return known }
     // The row was inserted by the edits in the log, and its declared columns were edited before it
     // got another key: other devices only know it as it is now.
-    if try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
+    if try !access.wasTakenBefore(key, orMoved: true), let values = try access.loggedKey(key),
       let first = try access.firstEntry(ofLocalKey: key),
       let identity = try moves.destination(of: values, after: first - 1),
       let later = try access.localKey(of: identity)

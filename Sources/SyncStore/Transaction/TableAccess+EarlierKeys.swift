@@ -46,7 +46,7 @@ extension TableAccess {
       try !hasRow(localKey: $0) && earlierIdentity(ofLocalKey: $0) == identity
     }
     // A key that the row got and lost again by these edits seems to lead to no row.
-    return try left.first(where: wasTakenBefore) ?? left.first
+    return try left.first { try wasTakenBefore($0) } ?? left.first
   }
 
   func forgetEarlierKeys() throws {
@@ -68,6 +68,16 @@ extension TableAccess {
     guard try statement.step() else { return nil }
     defer { statement.reset() }
     return keys.indices.map { statement.value(at: $0) }
+  }
+
+  /// The local keys among some that rows with declared columns had until an edit in the log, or may
+  /// have lost by one.
+  func lostKeys(among keys: Set<Int64>) throws -> Set<Int64> {
+    guard case .columns = table.identity else { return [] }
+    return try Int64.fetchSet(
+      session.database,
+      sql: "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL"
+    ).intersection(keys)
   }
 
   /// The number of the first entry in the log for a row that had a local key before it.

@@ -79,6 +79,9 @@ final class TableAccess {
   /// The local keys in the log; `nil` until they are first asked for.
   var loggedKeys: LoggedKeys?
 
+  /// See ``rewrittenKeys()``; `nil` until they are first asked for.
+  var rewritten: Set<Int64>?
+
   /// The identity that a row with a local key had before the edits that are
   /// in the log.
   func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
@@ -449,6 +452,7 @@ final class TableAccess {
     greatestKey = nil
     moved = nil
     loggedKeys = nil
+    rewritten = nil
   }
 
   /// The statement that deletes by key.
