@@ -19,9 +19,9 @@ final class StoreSession {
   let policyCache: PolicyCache
   /// The versions that merging found in tables that keep both.
   var losingVersions = LosingVersions()
-  /// Cells of rows that ``LocalEdits`` has inserted: they hold plain values that are keys of rows
-  /// here. They count for the sealing in the same transaction.
-  var insertedPlainCells: [RowKey: [PlainCell]] = [:]
+  /// Cells that ``LocalEdits`` has written: they hold plain values that are keys of rows here. They
+  /// count for the sealing in the same transaction.
+  var writtenPlainCells: [RowKey: [PlainCell]] = [:]
   /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
   /// See ``tablesToCompare()``; `nil` until it is first asked for.
