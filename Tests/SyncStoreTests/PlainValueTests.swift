@@ -12,6 +12,11 @@ import Testing
   init() throws { scratch = try Scratch() }
 
   private func devices(_ kind: Int) throws -> [Device] {
+    try devicesWithoutKinds(
+      "INSERT INTO kind VALUES (7, 'seven'); INSERT INTO thing VALUES ('t', \(kind));")
+  }
+
+  private func devicesWithoutKinds(_ rows: String = "") throws -> [Device] {
     var configuration = StoreConfiguration()
     configuration.references = ["thing": ["kind": "kind"]]
     return try scratch.devices(
@@ -20,7 +25,7 @@ import Testing
       CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT);
       CREATE TABLE thing (id TEXT PRIMARY KEY, kind INTEGER);
       CREATE TABLE part (id TEXT PRIMARY KEY, thing TEXT REFERENCES thing);
-      INSERT INTO kind VALUES (7, 'seven'); INSERT INTO thing VALUES ('t', \(kind));
+      \(rows)
       """, configuration: configuration)
   }
 
@@ -60,6 +65,37 @@ import Testing
     try converge(devices)
     try devices[1].run(edit)
     try converge(devices, "SELECT count(*) FROM thing JOIN kind ON kind.id = kind", ["2"])
+  }
+
+  /// The same where the first rows came after syncing began, and the log has only the insertion by
+  /// REPLACE. The number was a plain value of one row and stays that.
+  @Test(arguments: ["", "; DELETE FROM thing"])
+  func aReferenceStaysOneWhereItsRowIsReplaced(deletion: String) throws {
+    let devices = try devicesWithoutKinds()
+    try devices[0].run("INSERT INTO thing VALUES ('plain', 7)")
+    try converge(devices)
+    try devices[0].run("INSERT INTO kind VALUES (7, 'seven'); INSERT INTO thing VALUES ('t', 7)")
+    try converge(devices)
+    try devices[1].run("INSERT INTO part VALUES ('p', 't'), ('q', 'plain')")
+    try devices[0].run(
+      "REPLACE INTO kind VALUES (7, 'again')\(deletion)")
+    try converge(devices)
+    #expect(
+      try devices[1].rows(
+        "SELECT thing.id, name FROM thing LEFT JOIN kind ON kind.id = kind ORDER BY 1")
+        == ["plain|NULL", "t|again"])
+  }
+
+  /// A row that REPLACE has written again goes by the same edits, and with it what referred to it.
+  @Test func aReferenceStaysOneWhereItsRowIsReplacedAndGoes() throws {
+    let devices = try devicesWithoutKinds()
+    try devices[0].run("INSERT INTO thing VALUES ('plain', 7)")
+    try converge(devices)
+    try devices[0].run("INSERT INTO kind VALUES (7, 'seven'); INSERT INTO thing VALUES ('t', 7)")
+    try converge(devices)
+    try devices[1].run("INSERT INTO part VALUES ('p', 't'), ('q', 'plain')")
+    try devices[0].run("REPLACE INTO kind VALUES (7, 'again'); DELETE FROM kind; DELETE FROM thing")
+    try converge(devices, "SELECT id, kind FROM thing ORDER BY 1", ["plain|7", "t|NULL"])
   }
 
   /// Nothing is said of the row, and so the number leads to none.
@@ -217,6 +253,32 @@ import Testing
       "INSERT INTO house VALUES (5, 'h'); REPLACE INTO house (name) VALUES ('h'), ('h'); \(edit)")
     #expect(try devices[1].rows("SELECT id FROM house") == ["7"])
     try converge(devices, "SELECT house FROM room", ["6"])
+  }
+
+  /// A house moves to the number and goes, by edits that are sealed together: the plain value, which
+  /// none of them has written, was never a reference to it. The number may pass to another house, and
+  /// a room may be deleted and come back.
+  @Test(arguments: ["", "DELETE FROM room", "INSERT INTO house VALUES (6, 'g')"])
+  func aPlainValueIsNoReferenceToARowThatMovedToItsNumberAndWent(edit: String) throws {
+    let devices = try devicesWithRooms(
+      "INSERT INTO house VALUES (3, 'h'); INSERT INTO room VALUES (2, 6);")
+    try devices[0].run("INSERT INTO lamp VALUES ('l', 2)")
+    try devices[1].run("UPDATE house SET id = 6; DELETE FROM house; \(edit)")
+    try converge(devices, "SELECT house FROM room", ["6"])
+    #expect(try devices[0].rows("SELECT count(*) FROM house WHERE id = 6") == ["0"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      #expect(try device.sealsNothing())
+    }
+  }
+
+  /// A room that got the number while the house had it referred to the house.
+  @Test func aReferenceToARowThatMovedAndWentIsNoPlainValue() throws {
+    let devices = try devicesWithRooms(
+      "INSERT INTO house VALUES (3, 'h'); INSERT INTO room VALUES (2, 6);")
+    try devices[1].run(
+      "UPDATE house SET id = 6; INSERT INTO room VALUES (5, 6); DELETE FROM house")
+    try converge(devices, "SELECT id, house FROM room ORDER BY 1", ["2|6", "5|NULL"])
   }
 
   /// A house got the number, and gets another one later: the room of it follows, and the plain value

@@ -22,6 +22,8 @@ extension ChangeExport {
   /// Returns the plain values that the edits in the log made keys of rows.
   private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
     let access = try session.access(parent.id)
-    return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }
+    if parent.identity == .surrogate { try access.rewrittenKeys() }
+    let candidates = try plain.filter(access.hasRow).union(access.lostKeys(among: plain))
+    return try candidates.filter(access.isGiven)
   }
 }

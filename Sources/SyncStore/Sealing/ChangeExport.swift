@@ -61,7 +61,7 @@ final class ChangeExport {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
       try assignIdentities(table)
     }
-    suspects.plainCells = try plainCells() + session.insertedPlainCells.values.flatMap { $0 }
+    suspects.plainCells = try plainCells() + session.writtenPlainCells.values.flatMap { $0 }
     try logRebirths()
     try logHiddenDeletions()
     let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())

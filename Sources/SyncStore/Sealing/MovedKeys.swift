@@ -108,9 +108,9 @@ struct MovedKeys {
   private func laterKey(of key: Int64, _ access: TableAccess, _ moves: KeyMoves) throws -> Int64? {
     let known = try access.localKey(of: try access.earlierIdentity(ofLocalKey: key))
     if let known, known != key, try access.hasRow(localKey: known) { return known }
-    // The edits in the log inserted the row, and its declared columns were edited before it got
-    // another key: other devices only know it as it is now.
-    if try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
+    // The row was inserted by the edits in the log, and its declared columns were edited before it
+    // got another key: other devices only know it as it is now.
+    if try !access.wasTakenBefore(key, orMoved: true), let values = try access.loggedKey(key),
       let first = try access.firstEntry(ofLocalKey: key),
       let identity = try moves.destination(of: values, after: first - 1),
       let later = try access.localKey(of: identity)

@@ -181,8 +181,7 @@ final class TableExport {
     if log.insertTime != nil, !(table.mergeType == .keepBoth && existed) {
       for cell in log.cells { cellRows[cell.column] = cell.index }
       try appendInsertion(
-        row, log, batch, identities, &state, batch.cells,
-        beneath: plainValues(RowKey(table: table.id, identity: identities.identity(row))))
+        row, log, batch, identities, &state, batch.cells, beneath: plainValues(row, identities))
       return .insert
     }
     if !existed {
@@ -190,7 +189,7 @@ final class TableExport {
       // The row is shown although it counted as gone: a rebirth.
       guard let (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
       let key = RowKey(table: table.id, identity: identities.identity(row))
-      var beneath: [Int: Value] = [:]
+      var beneath = plainValues(row, identities)
       for cell in try cellsBeneath(kept, key)
       where editTime(of: cell.column, log) == nil && table.columns[cell.column].domain != .counter
         && !table.columns[cell.column].isIdentity
@@ -214,9 +213,11 @@ final class TableExport {
     return try appendUpdate(row, log, batch, identities, kept, &state) ? .update : nil
   }
 
-  /// Returns the plain values of a row that this store inserted itself, by column.
-  private func plainValues(_ row: RowKey) -> [Int: Value] {
-    guard let cells = session.insertedPlainCells[row] else { return [:] }
+  /// The plain values that this store itself wrote into a row, by column.
+  private func plainValues(_ row: Int, _ identities: Identities) -> [Int: Value] {
+    guard !session.writtenPlainCells.isEmpty else { return [:] }
+    let key = RowKey(table: table.id, identity: identities.identity(row))
+    guard let cells = session.writtenPlainCells[key] else { return [:] }
     return Dictionary(cells.map { ($0.column, $0.value) }) { $1 }
   }
 
@@ -366,6 +367,7 @@ final class TableExport {
     if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
+    let plain = plainValues(row, identities)
     if table.mergeType == .keepBoth, let first = cellPositions.first {
       rows.appendReplaced(old.stamp(of: first))
     }
@@ -393,8 +395,12 @@ final class TableExport {
           time = time.raised(above: old.stamp(of: other))
         }
       }
-      try rows.appendCell(
-        batch.cells[position], at: cellRows[position], of: position, to: index)
+      if let value = plain[position] {
+        rows.appendCell(value, to: index)
+      } else {
+        try rows.appendCell(
+          batch.cells[position], at: cellRows[position], of: position, to: index)
+      }
       shape.append(index)
       if let base = log.bases[position], table.policyColumns.contains(position) {
         try session.keepBase(

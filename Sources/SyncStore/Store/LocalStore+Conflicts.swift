@@ -90,7 +90,7 @@ extension LocalStore {
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
   /// nothing changed, if a constraint refuses the edit.
   package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws {
-    try write { session in
+    try writeSealingPlain { session in
       let entry = try entry(number, session)
       guard entry.status == .open else {
         throw StoreError(
@@ -110,7 +110,8 @@ extension LocalStore {
           guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
             column < table.columns.count
           else { throw LocalEdits.Refusal(message: "Its column does not exist any more.") }
-          try LocalEdits(session: session).set([(column, value)], of: entry.row)
+          let logical = try session.meant(value, in: table.columns[column])
+          try LocalEdits(session: session).set([(column, logical)], of: entry.row)
         }
         var entry = entry
         entry.outcome = .other
@@ -130,7 +131,7 @@ extension LocalStore {
   /// `editRefused`, with nothing changed, if a constraint refuses the edit or nothing can be
   /// restored.
   package func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
-    try write { session in
+    try writeSealingPlain { session in
       let entry = try entry(number, session)
       switch entry.status {
       case .settled, .answered, .superseded: break
@@ -150,6 +151,18 @@ extension LocalStore {
       }
       try put(
         side ?? (entry.outcome == .local ? .remote : .local), of: entry, as: .restored, session)
+    }
+  }
+
+  /// Writes, and seals what was written if it contains plain values that are keys of rows here:
+  /// later, nothing would distinguish these from references.
+  private func writeSealingPlain(_ body: (StoreSession) throws -> Void) throws {
+    try passingOverTriggers {
+      try write { session in
+        try body(session)
+        guard !session.writtenPlainCells.isEmpty else { return }
+        _ = try seal(session, comparesRemade: false, checkCancellation: {})
+      }
     }
   }
 

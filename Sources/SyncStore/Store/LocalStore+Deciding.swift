@@ -139,7 +139,10 @@ extension LocalStore {
         throw LocalEdits.Refusal(
           message: "No function “\(name)” is registered in the program that synchronized.")
       }
-      return resolved
+      // A number that neither side wrote names a row of this device.
+      let column = session.schema[decision.cell.row.table].columns[decision.cell.column]
+      let sides = [decision.base, decision.local, decision.remote.value]
+      return sides.contains(resolved) ? resolved : try session.meant(resolved, in: column)
     default:
       // If a change from another device has won already, it stays: the stamps decided which one.
       return current.stamp.client == session.own ? decision.remote.value : current.value
@@ -168,6 +171,7 @@ extension LocalStore {
   private func refusal(
     _ session: StoreSession, _ body: () throws -> Void
   ) throws -> LocalEdits.Refusal? {
+    let plain = session.writtenPlainCells
     try session.database.execute(sql: "SAVEPOINT docsync_decision")
     do {
       try body()
@@ -175,6 +179,7 @@ extension LocalStore {
       return nil
     } catch let refusal as LocalEdits.Refusal {
       try session.database.execute(sql: "ROLLBACK TO docsync_decision; RELEASE docsync_decision")
+      session.writtenPlainCells = plain
       session.forgetKeyMemory()
       return refusal
     }
@@ -236,8 +241,9 @@ extension StoreSession {
     let state = try access.stamps.state(of: access.fingerprint(cell.row.identity))
     // A row may be shown with another reference than its own.
     let kept = state?.isKept == true ? try keptRows.row(cell.row) : nil
+    let written = writtenPlainCells[cell.row]?.first { $0.column == cell.column }?.value
     return (
-      try kept?.cells.first { $0.column == cell.column }?.value
+      try written ?? kept?.cells.first { $0.column == cell.column }?.value
         ?? exported(row.values[cell.column], access.table.columns[cell.column]),
       state?.stamp(of: cell.column) ?? .zero
     )

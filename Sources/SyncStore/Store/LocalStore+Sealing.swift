@@ -92,7 +92,7 @@ extension LocalStore {
       try session.database.execute(sql: "DELETE FROM \(table.logName)")
     }
     try SharedLog.forget(session.database)
-    session.insertedPlainCells = [:]
+    session.writtenPlainCells = [:]
     session.forgetGoneKeys()
     try session.forgetEarlierKeys()
     return report

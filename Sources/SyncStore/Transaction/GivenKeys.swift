@@ -28,7 +28,7 @@ extension TableAccess {
   /// removed that row again, so that no other device ever knew it by that key. No row may have the
   /// key now.
   private func cameAndWent(_ key: Int64, as values: [Value]) throws -> Bool {
-    try !wasTakenBefore(key) && row(values) == nil
+    try !wasTakenBefore(key, orMoved: true) && row(values) == nil
   }
 
   /// Returns whether a row from before syncing may have had a key until it was removed unnoticed:
@@ -70,7 +70,12 @@ extension TableAccess {
   /// log contains only its insertion.
   private func isKnown(_ key: Int64) throws -> Bool {
     guard let identity = try explicitIdentity(of: key) else { return false }
-    return try stamps.state(of: fingerprint(identity))?.existence == .inserted
+    guard let state = try stamps.state(of: fingerprint(identity)) else { return false }
+    if state.existence == .inserted { return true }
+    // It may have been shown although it is deleted.
+    guard state.isKept else { return false }
+    return try session.keptRows.row(RowKey(table: table.id, identity: identity))?.reason.isShown
+      == true
   }
 
   /// Reads which keys in the log no longer lead to a row. Sealing calls this before it notes that a
@@ -79,7 +84,29 @@ extension TableAccess {
     if table.identity == .surrogate { _ = try keysInLog() }
   }
 
-  func forgetGoneKeys() { loggedKeys = nil }
+  func forgetGoneKeys() {
+    loggedKeys = nil
+    rewritten = nil
+  }
+
+  /// The keys that are plain values somewhere, and that REPLACE has written in the log again, of
+  /// rows that other devices know. Sealing calls this before it notes that a row was inserted:
+  /// afterwards every row of the log seems to be known.
+  @discardableResult
+  func rewrittenKeys() throws -> Set<Int64> {
+    if let rewritten { return rewritten }
+    let plain = try session.plainKeys.keys(of: table.id)
+    var keys: Set<Int64> = []
+    if !plain.isEmpty {
+      keys = try Int64.fetchSet(
+        session.database,
+        sql: "SELECT DISTINCT k0 FROM \(table.logName) "
+          + "WHERE op = \(CaptureTriggers.Entry.insert.rawValue)"
+      ).filter { try plain.contains($0) && isKnown($0) }
+    }
+    rewritten = keys
+    return keys
+  }
 
   /// Returns whether the edits in the log gave a local key to a row, and no row had it before them.
   func isGiven(_ key: Int64) throws -> Bool {
@@ -108,17 +135,21 @@ extension TableAccess {
     first.bind(key, at: 1)
     guard try first.step() else { return false }
     defer { first.reset() }
-    return first.integer(at: 0) == Entry.insert.rawValue
+    return try first.integer(at: 0) == Entry.insert.rawValue && !rewrittenKeys().contains(key)
   }
 
-  /// Returns whether a row with declared columns had a local key before the edits in the log: the
-  /// row has lost the key by them, or has been looked at, and none of them inserted it first.
-  func wasTakenBefore(_ key: Int64) throws -> Bool {
+  /// Whether a row with declared columns had a local key before the edits in the log: the row has
+  /// lost the key by them, or has been looked at, and none of them inserted it first.
+  ///
+  /// - Parameter orMoved: Whether it counts too that a row has had the key that had another one
+  ///   before.
+  func wasTakenBefore(_ key: Int64, orMoved: Bool = false) throws -> Bool {
     let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
+    let moved = orMoved ? "" : " OR i.identity <> l.identity"
     let taken = try statement(
       "SELECT 1 FROM \(table.logName) AS l WHERE l.identity = ? AND NOT EXISTS "
         + "(SELECT 1 FROM \(table.logName) AS i WHERE i.seq < l.seq "
-        + "AND i.op = \(CaptureTriggers.Entry.insert.rawValue) "
+        + "AND (i.op = \(CaptureTriggers.Entry.insert.rawValue)\(moved)) "
         + "AND \(match.joined(separator: " AND ")))")
     taken.bind(key, at: 1)
     defer { taken.reset() }

@@ -26,8 +26,8 @@ struct LocalEdits {
     guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
       throw Refusal(message: "The row does not exist.")
     }
-    let local = try cells.map { (column: $0.column, value: try localValue($0, access.table)) }
-      .filter { $0.value != shown.values[$0.column] }
+    let wanted = try cells.filter { try !has($0, row, shown.values, access.table) }
+    let local = try wanted.map { (column: $0.column, value: try localValue($0, access.table)) }
     guard !local.isEmpty else { return }
     try atomically {
       let statement = try access.update(local.map(\.column))
@@ -38,18 +38,43 @@ struct LocalEdits {
       guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
         throw Refusal(message: "The row would be gone.")
       }
-      try checkReferences(of: after.values, access.table, concerning: Set(local.map(\.column)))
+      let written = Set(local.map(\.column))
+      try checkReferences(of: after.values, access.table, concerning: written)
+      let named = try localKey(of: after, access.table)
+      let plain = try plainCells(wanted, of: access.table, key: named)
+      try checkPlain(Set(plain.map(\.column)), of: after.values, access.table)
       var columns = ColumnSet()
       for cell in local { columns.formUnion(ColumnSet(cell.column)) }
       try log(
-        .update, key: try localKey(of: after, access.table), mask: columns.mask, access.table,
+        .update, key: named, mask: columns.mask, access.table,
         further: access.table.baseColumns.map {
           (CaptureTriggers.Column.old($0), shown.values[$0])
         })
+      let others = session.writtenPlainCells[row, default: []].filter {
+        !written.contains($0.column)
+      }
+      session.writtenPlainCells[row] = (others + plain).isEmpty ? nil : others + plain
     }
   }
 
-  /// Inserts a row that is not shown, under its identity. Throws ``Refusal``.
+  /// Whether a row that is shown has a cell already. The key of a row here may be a plain value as
+  /// well: the two are different.
+  private func has(
+    _ cell: Cell, _ row: RowKey, _ shown: [Value], _ table: TableSchema
+  ) throws -> Bool {
+    guard try localValue(cell, table) == shown[cell.column] else { return false }
+    guard case .key = table.columns[cell.column].domain else { return true }
+    let isKeptPlain =
+      try session.keptRows.row(row)?.cells.contains {
+        $0.column == cell.column && $0.value == shown[cell.column]
+      } == true
+    let current =
+      isKeptPlain
+      ? shown[cell.column] : try session.exported(shown[cell.column], table.columns[cell.column])
+    return (current.kind == .identity) == (cell.value.kind == .identity)
+  }
+
+  /// Inserts a row that is not shown, under its identity.
   ///
   /// - Parameter time: The time of the edit, in milliseconds since 1970; `nil` for now.
   func insert(_ cells: [Cell], as row: RowKey, at time: Int64? = nil) throws {
@@ -103,7 +128,7 @@ struct LocalEdits {
       try log(
         .insert, key: named, mask: nil, table, at: time,
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
-      session.insertedPlainCells[row] = plain.isEmpty ? nil : plain
+      session.writtenPlainCells[row] = plain.isEmpty ? nil : plain
     }
   }
 
@@ -113,8 +138,8 @@ struct LocalEdits {
   ) throws -> [StoreSession.PlainCell] {
     try cells.filter { cell in
       cell.column < table.columns.count && !table.columns[cell.column].isIdentity
-        && cell.value.kind == .integer
-    }.filter { try session.isAmbiguous($0.value, in: table.columns[$0.column]) }.map {
+        && cell.value.kind != .identity
+    }.filter { try session.exported($0.value, table.columns[$0.column]).kind == .identity }.map {
       StoreSession.PlainCell(table: table.id, key: key, column: $0.column, value: $0.value)
     }
   }

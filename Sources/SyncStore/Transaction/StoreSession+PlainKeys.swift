@@ -9,7 +9,14 @@ extension StoreSession {
     return try access(table).hasRow(localKey: key)
   }
 
-  /// Returns whether any change of a row is known, or it is in its table.
+  /// The logical value for a value that a user of this device gives to a column: a number names the
+  /// row here that has it for its key, if there is one.
+  func meant(_ value: Value, in column: ColumnSchema) throws -> Value {
+    guard case .key = column.domain else { return value }
+    return try exported(value, column)
+  }
+
+  /// Whether any change of a row is known, or it is in its table.
   func isKnown(_ row: RowKey) throws -> Bool {
     let access = try access(row.table)
     if let state = try access.stamps.state(of: access.fingerprint(row.identity)) {

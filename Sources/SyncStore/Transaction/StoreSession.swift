@@ -19,10 +19,10 @@ final class StoreSession {
   let policyCache: PolicyCache
   /// The versions that merging found in tables of the merge type `keepBoth`.
   var losingVersions = LosingVersions()
-  /// Cells of rows that ``LocalEdits`` has inserted, with plain values that are keys of rows here.
-  /// They matter to the sealing in the same transaction.
-  var insertedPlainCells: [RowKey: [PlainCell]] = [:]
-  /// The result of ``originalKeys()``; `nil` until it is first asked for.
+  /// Cells that ``LocalEdits`` has written: they hold plain values that are keys of rows here. They
+  /// count for the sealing in the same transaction.
+  var writtenPlainCells: [RowKey: [PlainCell]] = [:]
+  /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
   /// The result of ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?

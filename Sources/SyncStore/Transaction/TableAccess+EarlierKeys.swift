@@ -46,7 +46,7 @@ extension TableAccess {
       try !hasRow(localKey: $0) && earlierIdentity(ofLocalKey: $0) == identity
     }
     // A key that the row got and lost again by these edits seems to lead to no row.
-    return try left.first(where: wasTakenBefore) ?? left.first
+    return try left.first { try wasTakenBefore($0) } ?? left.first
   }
 
   func forgetEarlierKeys() throws {
@@ -70,7 +70,17 @@ extension TableAccess {
     return keys.indices.map { statement.value(at: $0) }
   }
 
-  /// Returns the number of the first entry in the log for a row that had a local key before it.
+  /// The local keys among some that rows with declared columns had until an edit in the log, or may
+  /// have lost by one.
+  func lostKeys(among keys: Set<Int64>) throws -> Set<Int64> {
+    guard case .columns = table.identity else { return [] }
+    return try Int64.fetchSet(
+      session.database,
+      sql: "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL"
+    ).intersection(keys)
+  }
+
+  /// The number of the first entry in the log for a row that had a local key before it.
   func firstEntry(ofLocalKey key: Int64) throws -> Int64? {
     let statement = try statement(
       "SELECT seq FROM \(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1")

@@ -76,7 +76,11 @@ final class TableAccess {
   /// The local keys in the log that no longer lead to a row; `nil` until they are first asked for.
   var loggedKeys: LoggedKeys?
 
-  /// Returns the identity that a row with a local key had before the edits that are in the log.
+  /// See ``rewrittenKeys()``; `nil` until they are first asked for.
+  var rewritten: Set<Int64>?
+
+  /// The identity that a row with a local key had before the edits that are
+  /// in the log.
   func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
     guard case .columns(let positions) = table.identity else {
       return try identity(ofLocalKey: key)
@@ -446,6 +450,7 @@ final class TableAccess {
     greatestKey = nil
     moved = nil
     loggedKeys = nil
+    rewritten = nil
   }
 
   /// The statement that deletes by key.
