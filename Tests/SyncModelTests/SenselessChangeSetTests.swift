@@ -82,6 +82,10 @@ struct SenselessChangeSetTests {
     #expect(throws: Never.self) { try ChangeSetCodec.encode(Samples.changeSet([table])) }
   }
 
+  private static func bigEndian(_ word: UInt64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
+  }
+
   @Test func moveThatLeadsNowhereIsRefused() {
     func move(_ destination: [UInt8], _ identity: IdentityKind = .primaryKey) -> SyncChangeSet {
       let key: [Value] =
@@ -98,6 +102,9 @@ struct SenselessChangeSetTests {
     expectRefused(move(Array(two.dropLast())), "identity")
     expectRefused(move(two + [0]), "identity")
     expectRefused(move([9]), "identity")
+    // 2.0 is the same key as 2, and has its bytes.
+    let real = [ValueKind.real.rawValue] + Self.bigEndian(2.0.bitPattern | 1 << 63)
+    expectRefused(move(real), "real that is an integer")
     expectRefused(move(two, .surrogate), "16 bytes")
     #expect(throws: Never.self) { try ChangeSetCodec.encode(move(two)) }
   }

@@ -12,17 +12,19 @@ import Testing
 /// DOCSYNC_HOSTILE=100000 swift test --filter HostileChangeSetTests
 /// ```
 ///
-/// tries so many files, and 1,600 without it. What fails is printed as small as
+/// tries so many files, and 2,400 without it. What fails is printed as small as
 /// `HostileShrinking` can make it.
 @Suite struct HostileChangeSetTests {
   private static let filesPerFleet = 40
 
   private static var fleets: Int {
     let files = ProcessInfo.processInfo.environment["DOCSYNC_HOSTILE"].flatMap(Int.init)
-    return max(1, (files ?? 1_600) / filesPerFleet / schemas.count)
+    return max(1, (files ?? 2_400) / filesPerFleet / schemas.count)
   }
 
-  private static let schemas: [HostileSchema] = [
+  private static let schemas = ordinary + HostileSchema.entangled
+
+  private static let ordinary: [HostileSchema] = [
     HostileSchema(
       "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, n INTEGER, r REAL, x); "
         + "INSERT INTO note VALUES ('a', 't', 1, 1.5, x'01'), ('b', 'u', 2, 2, 'x')",
