@@ -21,6 +21,8 @@ struct FleetPlan: Sendable {
   /// The migrations of all devices. Each device makes them at its own steps, and the
   /// rest in the end.
   var migrations: [FleetMigration] = []
+  /// Whether it was drawn to reach the sizes of ``RandomSize``.
+  var isLong = false
 }
 
 /// One thing that happens to one device.

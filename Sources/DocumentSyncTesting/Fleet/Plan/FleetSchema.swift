@@ -108,6 +108,9 @@ struct FleetTable: Hashable, Sendable {
   /// it.
   var hasStandIns = true
 
+  /// Whether all columns of a row are one register.
+  var hasWholeRows: Bool { [.wholeRow, .keepBoth].contains(mergeType) }
+
   /// The integer key that differs from device to device.
   var integerKey: Int? { hasSurrogateKey ? key[0] : localKey }
 
