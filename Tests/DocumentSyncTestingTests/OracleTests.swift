@@ -165,6 +165,20 @@ import Testing
     }
   }
 
+  /// The author of the newer version does not have the folder: the row keeps it.
+  @Test func aVersionLeavesAColumnAloneThatItsAuthorDoesNotHave() throws {
+    var whole = schema(.restrict)
+    whole.tables[1].mergeType = .wholeRow
+    let result = try shown(
+      whole,
+      [
+        note(Self.alice, 1, time: 20, "a", title: .text("t"), folder: .text("work")),
+        set(Self.bob, 1, time: 30, "note", .update, "a", [("title", .text("u"))]),
+      ])
+    #expect(result.visible[key("note", "a")]?["title"] == .text("u"))
+    #expect(result.visible[key("note", "a")]?["folder"] == .text("work"))
+  }
+
   @Test func deletionBeatsAnEditThatIsNewer() throws {
     let result = try shown(
       schema(.restrict),

@@ -15,6 +15,7 @@ struct Campaign {
   private var refused = 0
   private var syncs = 0
   private var hiddenRows = 0
+  private var sizes: [Fleet.Size] = []
   private var failed: [Fleet.Report] = []
   private let start = Date()
   private var lastProgress = Date()
@@ -48,6 +49,7 @@ struct Campaign {
     refused += report.refusedStatements
     syncs += report.syncs
     hiddenRows += report.hiddenRows
+    sizes.append(report.size)
     if let failure = report.failure {
       failed.append(report)
       let line = "\rSeed \(report.seed) fails: \(failure.kind), \(failure.details.prefix(60))"
@@ -62,6 +64,21 @@ struct Campaign {
 
   private var rate: String {
     String(format: "%.1f", Double(runs) / max(Date().timeIntervalSince(start), 0.001))
+  }
+
+  /// The sizes that histories reached, in one line.
+  var sizeSummary: String {
+    func share(_ isReached: (Fleet.Size) -> Bool) -> String {
+      let reached = sizes.count(where: isReached)
+      return String(format: "%.1f %%", 100 * Double(reached) / Double(max(sizes.count, 1)))
+    }
+    return "200 rows in \(share(\.hasManyRows)) of the histories (in one table "
+      + "\(share { $0.rowsInOneTable >= 200 })), 60 change sets in "
+      + "\(share(\.hasManyChangeSets)), both in "
+      + "\(share { $0.hasManyRows && $0.hasManyChangeSets }); segments in "
+      + "\(share { $0.segments > 0 }), removed change sets in "
+      + "\(share { $0.removedChangeSets > 0 }); at most "
+      + "\(sizes.map(\.rows).max() ?? 0) rows and \(sizes.map(\.changeSets).max() ?? 0) change sets"
   }
 
   /// What was simulated, in one line.

@@ -119,6 +119,7 @@ struct FleetRuns: AsyncParsableCommand {
       print("To repeat it: \(repeatingCommand(report.seed))")
     }
     print(campaign.summary)
+    print(campaign.sizeSummary)
     if !failed.isEmpty { throw ExitCode.failure }
   }
 

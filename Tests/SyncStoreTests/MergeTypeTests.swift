@@ -51,6 +51,85 @@ import Testing
     try converge(devices, "SELECT title, body FROM note", ["t|right"])
   }
 
+  // MARK: - Columns that not all devices have
+
+  /// Makes the table again without its title.
+  private static let withoutTitle = """
+    CREATE TABLE fresh (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO fresh SELECT id, body FROM note;
+    DROP TABLE note; ALTER TABLE fresh RENAME TO note;
+    """
+
+  @Test(arguments: [TableMergeType.wholeRow, .keepBoth])
+  func aRowKeepsWhatTheAuthorOfItsVersionDoesNotHave(type: TableMergeType) throws {
+    var devices = try scratch.devices(
+      2, Self.schemas[0], configuration: Self.configuration(type))
+    devices[0] = try devices[0].changed(isOpen: false) {
+      try $0.run("ALTER TABLE note ADD COLUMN colour TEXT DEFAULT 'red'")
+    }
+    try devices[0].run("UPDATE note SET colour = 'blue'")
+    try devices[1].receive(from: devices[0])
+    try devices[1].run("UPDATE note SET title = 'old'")
+    try exchange(devices)
+    #expect(
+      try devices[0].rows("SELECT title, body, colour FROM note") == ["old|b|blue"])
+    devices[1] = try devices[1].changed(isOpen: false) {
+      try $0.run("ALTER TABLE note ADD COLUMN colour TEXT DEFAULT 'red'")
+    }
+    try converge(devices, "SELECT title, body, colour FROM note", ["old|b|blue"])
+    try devices[1].run("UPDATE note SET body = 'both'")
+    try converge(devices, "SELECT title, body, colour FROM note", ["old|both|blue"])
+    #expect(try devices.allSatisfy { try $0.sealsNothing() })
+  }
+
+  /// Both devices know the version of a row, though one lacks the column that comes first.
+  @Test func versionsAreKnownWithoutTheFirstColumn() throws {
+    var devices = try scratch.devices(
+      2, Self.schemas[0], configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    devices[1] = try devices[1].changed(isOpen: false) { try $0.run(Self.withoutTitle) }
+    try exchange(devices)
+    for number in [1, 0, 1, 0] {
+      try devices[number].run("UPDATE note SET body = body || '\(number)'")
+      try exchange(devices)
+    }
+    for device in devices { #expect(try device.rows("SELECT body FROM note") == ["b1010"]) }
+    try devices[0].run("UPDATE note SET title = 'one', body = 'one'")
+    try devices[1].run("UPDATE note SET body = 'two'")
+    try exchange(devices)
+    for device in devices {
+      #expect(try device.rows("SELECT body FROM note ORDER BY body") == ["one", "two"])
+      #expect(try device.sealsNothing())
+    }
+  }
+
+  /// The version of a device that lacks a column loses: the row in which it lives on has in that column
+  /// what the row would show if the version had stayed.
+  @Test(arguments: [0, 1])
+  func aVersionThatLivesOnHasTheRowsValueInAColumnThatItsAuthorLacks(later: Int) throws {
+    var devices = try scratch.devices(
+      2, Self.schemas[0], configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: number == later ? 1 : 0)
+    }
+    devices[0] = try devices[0].changed(isOpen: false) {
+      try $0.run("ALTER TABLE note ADD COLUMN colour TEXT DEFAULT 'red'")
+    }
+    try devices[0].run("UPDATE note SET title = 'new', colour = 'blue'")
+    try devices[1].run("UPDATE note SET title = 'old'")
+    _ = try devices[1].store.seal()
+    // The device that has the column finds the two.
+    try devices[0].receive(from: devices[1])
+    try exchange(devices)
+    #expect(
+      try devices[0].rows("SELECT title, colour FROM note ORDER BY title")
+        == ["new|blue", "old|blue"])
+    devices[1] = try devices[1].changed(isOpen: false) {
+      try $0.run("ALTER TABLE note ADD COLUMN colour TEXT DEFAULT 'red'")
+    }
+    try converge(
+      devices, "SELECT title, colour FROM note ORDER BY title", ["new|blue", "old|blue"])
+  }
+
   // MARK: - keepBoth
 
   @Test(arguments: schemas)

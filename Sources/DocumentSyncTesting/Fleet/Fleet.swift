@@ -38,18 +38,40 @@ package enum Fleet {
     package var rounds: Int
     /// The number of rows that existed and were not shown at the end.
     package var hiddenRows: Int
-    /// The rows shown at the end as text, to compare histories; empty if the history failed.
+    /// The size that the history reached.
+    package var size: Size
+    /// The rows shown in the end, in a form that tells histories apart; empty
+    /// if the history failed.
     package var result: String
+  }
+
+  /// The size that a history reached.
+  package struct Size: Hashable, Sendable {
+    /// The most rows that one table of one device showed after a synchronization.
+    package var rowsInOneTable = 0
+    /// The most rows that all synchronized tables of one device showed.
+    package var rows = 0
+    /// The change sets that all devices published.
+    package var changeSets = 0
+    /// The segments to which managers joined change sets.
+    package var segments = 0
+    /// The change sets that managers removed.
+    package var removedChangeSets = 0
+
+    /// Whether one device showed 200 rows.
+    package var hasManyRows: Bool { rows >= RandomSize.rows }
+    /// Whether 60 change sets were published.
+    package var hasManyChangeSets: Bool { changeSets >= RandomSize.changeSets }
   }
 
   /// Simulates one history.
   package static func run(seed: UInt64, options: Options = Options()) async throws -> Report {
     var plans = RandomPlan(seed: seed, options: options)
-    let outcome = try await FleetRun.carryOut(plans.draw())
+    let outcome = try await FleetRun.carryOut(try plans.draw())
     return Report(
       seed: seed, failure: outcome.failure, acceptedStatements: outcome.acceptedStatements,
       refusedStatements: outcome.refusedStatements, syncs: outcome.syncs,
-      rounds: outcome.rounds, hiddenRows: outcome.hiddenRows,
+      rounds: outcome.rounds, hiddenRows: outcome.hiddenRows, size: outcome.size,
       result: outcome.result)
   }
 
@@ -61,7 +83,7 @@ package enum Fleet {
     seed: UInt64, options: Options = Options(), attempts: Int = 800
   ) async throws -> String? {
     var plans = RandomPlan(seed: seed, options: options)
-    var shrinker = Shrinker(plans.draw(), attempts: attempts)
+    var shrinker = Shrinker(try plans.draw(), attempts: attempts)
     guard let (plan, failure) = try await shrinker.shrink() else { return nil }
     return FleetScript(plan: plan, failure: failure).text
   }

@@ -65,6 +65,14 @@ struct RowState: Hashable {
     return cellStamp
   }
 
+  /// The version of a row all of whose columns are one register: the newest stamp of its cells. A
+  /// device that lacks a column edits the others alone, so that one column's stamp may be older.
+  func version(
+    in table: TableSchema, precedes: (LocalStamp, LocalStamp) -> Bool
+  ) -> LocalStamp {
+    table.cellPositions.map(stamp).max(by: precedes) ?? .zero
+  }
+
   mutating func setStamp(_ stamp: LocalStamp, of column: Int) {
     let column = Int32(column)
     let position = exceptions.firstIndex { $0.column >= column } ?? exceptions.count

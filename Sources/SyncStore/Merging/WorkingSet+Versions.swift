@@ -10,13 +10,14 @@ extension WorkingSet {
   /// causal order, the version of the row is not older than the named one.
   func noteVersions(_ change: Change, of row: WorkingRow) {
     let table = session.schema[row.key.table]
-    guard !change.action.isDeletion, let first = table.cellPositions.first,
-      let incoming = change.cells.first(where: { $0.column == first })?.stamp
+    let precedes = session.clients.precedes
+    guard !change.action.isDeletion,
+      let incoming = change.cells.map(\.stamp).max(by: precedes)
     else { return }
     if let replaced = change.replaces {
       session.losingVersions.replace(.init(row: row.key, stamp: replaced))
     }
-    let present = row.state.stamp(of: first)
+    let present = row.state.version(in: table, precedes: precedes)
     guard row.isLiving, present != incoming else { return }
     // Compares the times alone: several devices may have inserted the row in which a version lives
     // on.
@@ -29,7 +30,7 @@ extension WorkingSet {
     var values = row.values
     for cell in change.cells { values[cell.column] = cell.value }
     guard values != row.values else { return }
-    let isLater = session.clients.precedes(present, incoming)
+    let isLater = precedes(present, incoming)
     session.losingVersions.lose(
       .init(row: row.key, stamp: isLater ? present : incoming), isLater ? row.values : values)
   }

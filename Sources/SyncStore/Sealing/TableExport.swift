@@ -367,9 +367,8 @@ final class TableExport {
     if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
-    let plain = plainValues(row, identities)
-    if table.mergeType == .keepBoth, let first = cellPositions.first {
-      rows.appendReplaced(old.stamp(of: first))
+    if table.mergeType == .keepBoth, !cellPositions.isEmpty {
+      rows.appendReplaced(old.version(in: table, precedes: session.clients.precedes))
     }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }

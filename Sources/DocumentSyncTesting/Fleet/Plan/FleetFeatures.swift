@@ -67,10 +67,22 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Migrations by ALTER in the middle of a history.
   package static let alters = FleetFeatures(rawValue: 1 << 44)
 
-  /// All features, the default.
+  /// Long histories that reach 200 rows and 60 change sets.
+  package static let large = FleetFeatures(rawValue: 1 << 46)
+  /// More managers where thresholds are small: only they join files and remove them.
+  package static let managedBorders = FleetFeatures(rawValue: 1 << 47)
+
+  /// Migrations that add columns to tables whose rows are one register, and drop them.
+  package static let registerColumns = FleetFeatures(rawValue: 1 << 48)
+
+  /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
-  /// Each feature with its name.
+  /// The features before those were added that change what a seed stands for. Histories that failed
+  /// before then are repeated with these.
+  package static let former = all.subtracting([.large, .managedBorders, .registerColumns])
+
+  /// The features by name.
   package static let names: [(name: String, feature: FleetFeatures)] = [
     ("unique", .unique), ("references", .references), ("conditions", .conditions),
     ("generated", .generated), ("local", .local), ("foreignKeysOff", .foreignKeysOff),
@@ -83,5 +95,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("parallelReads", .parallelReads), ("borders", .borders), ("fullJournal", .fullJournal),
     ("long", .long), ("undeclared", .undeclared), ("joins", .joins),
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
+    ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
   ]
 }

@@ -23,6 +23,8 @@ struct FleetPlan: Sendable {
   /// The migrations of all devices. Each device makes them at its own steps, and the rest at the
   /// end.
   var migrations: [FleetMigration] = []
+  /// Whether it was drawn to reach the sizes of ``RandomSize``.
+  var isLong = false
 }
 
 /// An event on one device.

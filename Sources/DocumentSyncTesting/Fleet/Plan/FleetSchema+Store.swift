@@ -37,16 +37,28 @@ extension FleetSchema {
     if isWide { try database.run("PRAGMA encoding = 'UTF-16le'") }
     try database.run("PRAGMA foreign_keys = ON")
     for statement in sql { try database.run(statement) }
-    for (index, statement) in (statements + rowsWithoutKey).enumerated() {
-      try database.run("SAVEPOINT start")
-      do {
-        try database.run(statement)
-        let isSound = try isSound(database, hasKeys: index < statements.count)
-        try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
-      } catch is FleetSQLite.Refusal {
-        // The schema refuses the statement.
-        try database.run("ROLLBACK TO start; RELEASE start")
-      }
+    for statement in statements { try fill(database, by: statement) }
+  }
+
+  /// Runs a statement that fills tables, unless the schema refuses it.
+  func fill(_ database: FleetSQLite, by statement: String) throws {
+    try database.run("SAVEPOINT start")
+    do {
+      try database.run(statement)
+      let isSound = try canBePutUnderSync(database)
+      try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
+    } catch is FleetSQLite.Refusal {
+      // Refused by the schema.
+      try database.run("ROLLBACK TO start; RELEASE start")
+    }
+  }
+
+  /// The number of rows in all synchronized tables.
+  func rowCount(in database: FleetSQLite) throws -> Int {
+    try synchronized.reduce(0) { sum, table in
+      guard case .integer(let count) = try database.rows("SELECT count(*) FROM \(table.name)")[0][0]
+      else { return sum }
+      return sum + Int(count)
     }
   }
 

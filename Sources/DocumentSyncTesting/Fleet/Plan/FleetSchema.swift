@@ -104,6 +104,9 @@ struct FleetTable: Hashable, Sendable {
   /// Whether the row that has a unique value stands in for the rows that lost it.
   var hasStandIns = true
 
+  /// Whether all columns of a row are one register.
+  var hasWholeRows: Bool { [.wholeRow, .keepBoth].contains(mergeType) }
+
   /// The integer key that differs from device to device.
   var integerKey: Int? { hasSurrogateKey ? key[0] : localKey }
 

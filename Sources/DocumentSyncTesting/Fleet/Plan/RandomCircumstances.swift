@@ -4,10 +4,12 @@ import DocumentSync
 /// that the rest of a history does not depend on them.
 struct RandomCircumstances {
   private var dice: Dice
+  private var managerDice: Dice
   private let features: FleetFeatures
 
   init(seed: UInt64, features: FleetFeatures) {
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6369_7263)
+    managerDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d61_6e61)
     self.features = features
   }
 
@@ -22,6 +24,12 @@ struct RandomCircumstances {
     let entries = dice.pick([0, 1, 3, 10])
     if dice.chance(8), features.contains(.fullJournal) { drawn.conflictEntries = entries }
     return drawn
+  }
+
+  /// Whether devices have managers for the sake of these settings: without managers no files are
+  /// joined to segments or removed, however small the thresholds.
+  mutating func wantsManagers(_ drawn: FleetCircumstances) -> Bool {
+    drawn.borders != nil && features.contains(.managedBorders) && managerDice.chance(60)
   }
 
   private mutating func borders() -> FleetCircumstances.Borders {

@@ -11,6 +11,8 @@ struct RandomEdit {
     self.features = features
   }
 
+  var tables: [FleetTable] { schema.tables }
+
   static func literals(_ type: FleetColumn.DataType) -> [String] {
     switch type {
     case .integer: ["0", "1", "2", "3", "9223372036854775807"]
@@ -77,7 +79,12 @@ struct RandomEdit {
   }
 
   /// An insert of many rows, as far as the schema accepts them.
-  func bulk(of count: Int, in table: FleetTable, _ dice: inout Dice) -> String {
+  ///
+  /// - Parameter offset: Added to the numbers in the values of the rows, so that they differ from
+  ///   those of another insert.
+  func bulk(
+    of count: Int, in table: FleetTable, after offset: Int = 0, _ dice: inout Dice
+  ) -> String {
     let columns = table.settable
     let values = columns.map { column -> String in
       let type = table.columns[column].type
@@ -94,7 +101,7 @@ struct RandomEdit {
       case .any: return "i"
       }
     }
-    let first = 10 + dice.below(40)
+    let first = offset + 10 + dice.below(40)
     return "INSERT OR IGNORE INTO \(table.name) (\(table.names(columns))) "
       + "WITH n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(first + count)) "
       + "SELECT \(values.joined(separator: ", ")) FROM n"

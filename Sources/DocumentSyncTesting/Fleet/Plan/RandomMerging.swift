@@ -32,7 +32,7 @@ struct RandomMerging {
       if canKeepBoth(schema.tables[index]), otherDice.chance(20) {
         schema.tables[index].mergeType = .keepBoth
       }
-      guard ![.wholeRow, .keepBoth].contains(schema.tables[index].mergeType) else { continue }
+      guard !schema.tables[index].hasWholeRows else { continue }
       for column in schema.tables[index].columns.indices
       where dice.chance(30) && canCount(column, in: schema.tables[index], schema) {
         schema.tables[index].columns[column].isCounter = true

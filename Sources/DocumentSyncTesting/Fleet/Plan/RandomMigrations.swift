@@ -4,6 +4,9 @@ import SyncModel
 /// own dice, so that they do not change histories without migrations.
 struct RandomMigrations {
   private var dice: Dice
+  /// Draws what concerns tables whose rows are one register, so that it does not change the other
+  /// migrations of a history.
+  private var registerDice: Dice
   private let features: FleetFeatures
   /// The migrations drawn so far.
   private(set) var migrations: [FleetMigration] = []
@@ -13,6 +16,7 @@ struct RandomMigrations {
 
   init(seed: UInt64, features: FleetFeatures) {
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x616c_7465)
+    registerDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x7265_6769)
     self.features = features
   }
 
@@ -21,9 +25,21 @@ struct RandomMigrations {
   /// - Parameter canDrop: Whether columns may be dropped. They may not if a store may have no whole
   ///   store for comparison.
   mutating func draw(_ schema: FleetSchema, _ devices: [Int], canDrop: Bool) {
-    guard features.contains(.alters), dice.chance(30), !schema.synchronized.isEmpty else { return }
+    guard features.contains(.alters), !schema.synchronized.isEmpty else { return }
+    let hasMigrations = dice.chance(30)
+    let hasRegisterColumns =
+      features.contains(.registerColumns) && schema.synchronized.contains(where: \.hasWholeRows)
+      && (registerDice.chance(60) || hasMigrations)
+    guard hasMigrations || hasRegisterColumns else { return }
     for device in devices { versions[device] = FleetVersion(schema) }
     var version = FleetVersion(schema)
+    if hasMigrations { drawMigrations(schema, &version, devices, canDrop: canDrop) }
+    if hasRegisterColumns { drawRegisterColumns(&version, canDrop: canDrop) }
+  }
+
+  private mutating func drawMigrations(
+    _ schema: FleetSchema, _ version: inout FleetVersion, _ devices: [Int], canDrop: Bool
+  ) {
     for number in 1...dice.pick([1, 2, 3, 4]) {
       let table = dice.pick(version.shared.synchronized)
       let only = dice.chance(40) ? dice.pick(devices) : nil
@@ -43,7 +59,27 @@ struct RandomMigrations {
     }
   }
 
-  /// Returns the present schema of a device; `nil` if devices make no migrations.
+  /// Adds columns to tables whose rows are one register, and drops them: there are few such tables,
+  /// so that the migrations above seldom concern one.
+  private mutating func drawRegisterColumns(_ version: inout FleetVersion, canDrop: Bool) {
+    let names = version.shared.synchronized.filter(\.hasWholeRows).map(\.name)
+    for (index, name) in names.enumerated() {
+      if canDrop, registerDice.chance(80), let table = version.shared.table(name),
+        let removal = Self.removal(from: table, version.shared, &registerDice)
+      {
+        migrations.append(removal)
+        version.carryOut(removal)
+      }
+      if registerDice.chance(70), let table = version.shared.table(name) {
+        let addition = Self.addition(
+          10 + index, to: table, version.shared, features, &registerDice)
+        migrations.append(addition)
+        version.carryOut(addition)
+      }
+    }
+  }
+
+  /// The schema of a device as far as it has migrated; `nil` if it never does.
   func version(of device: Int) -> FleetVersion? { versions[device] }
 
   /// Draws whether a device makes its next migration now; if so, records the migration.
@@ -64,7 +100,13 @@ struct RandomMigrations {
   private mutating func addition(
     _ number: Int, to table: FleetTable, _ schema: FleetSchema
   ) -> FleetMigration? {
-    guard ![.wholeRow, .keepBoth].contains(table.mergeType) else { return nil }
+    table.hasWholeRows ? nil : Self.addition(number, to: table, schema, features, &dice)
+  }
+
+  private static func addition(
+    _ number: Int, to table: FleetTable, _ schema: FleetSchema, _ features: FleetFeatures,
+    _ dice: inout Dice
+  ) -> FleetMigration {
     var column = FleetColumn(
       name: "x\(number)",
       type: dice.pick(weighted: [(40, .integer), (40, .text), (10, .real), (10, .any)]))
@@ -90,9 +132,14 @@ struct RandomMigrations {
 
   /// Draws the removal of a column that SQLite can drop, judging by the column's table.
   private mutating func removal(from table: FleetTable, _ schema: FleetSchema) -> FleetMigration? {
-    guard ![.wholeRow, .keepBoth].contains(table.mergeType),
-      !RandomRemakes.dependsOnNumbers(table, schema)
-    else { return nil }
+    table.hasWholeRows ? nil : Self.removal(from: table, schema, &dice)
+  }
+
+  /// Drops a column that SQLite can drop, as far as its table tells.
+  private static func removal(
+    from table: FleetTable, _ schema: FleetSchema, _ dice: inout Dice
+  ) -> FleetMigration? {
+    guard !RandomRemakes.dependsOnNumbers(table, schema) else { return nil }
     let texts =
       table.checks.map(\.condition) + table.columns.compactMap(\.generated) + schema.triggers
       + table.uniques.flatMap { unique in
@@ -110,7 +157,7 @@ struct RandomMigrations {
             $0.parent == table.name && $0.parentColumns.contains(column)
           }
         }
-        && !texts.contains { Self.words(of: $0).contains(name) }
+        && !texts.contains { words(of: $0).contains(name) }
     }
     guard free.count > 1 else { return nil }
     return .dropColumn(table.columns[dice.pick(free)].name, table: table.name)

@@ -22,7 +22,7 @@ struct RandomPlan {
     migrations = RandomMigrations(seed: seed, features: options.features)
   }
 
-  mutating func draw() -> FleetPlan {
+  mutating func draw() throws -> FleetPlan {
     var schemas = RandomSchema(seed: dice.word(), features: options.features)
     var schema = schemas.draw()
     var values = RandomValues(seed: seed, features: options.features)
@@ -44,22 +44,29 @@ struct RandomPlan {
     // Draw these in any case, so that the rest does not depend on the options.
     let drawn = dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
     let drawsManagers = dice.chance(20)
-    let count = options.devices ?? drawn
-    let devices = Array(1...max(count, 1))
-    let usesManagers = options.usesManagers ?? drawsManagers
+    let devices = Array(1...max(options.devices ?? drawn, 1))
+    var circumstances = RandomCircumstances(seed: seed, features: options.features)
+    let drawnCircumstances = circumstances.draw(devices)
+    let usesManagers =
+      options.usesManagers ?? (drawsManagers || circumstances.wantsManagers(drawnCircumstances))
     for device in devices where dice.chance(50) { offsets[device] = skew() }
     var steps: [FleetStep] = []
     var moods = Dice(seed: seed ^ 0x6c6f_6e67)
-    let isLong = moods.chance(10) && options.features.contains(.long)
+    var size = RandomSize(seed: seed, features: options.features)
+    let isLong = moods.chance(size.percentage) && options.features.contains(.long)
     if isLong {
       for table in schema.tables {
         let bulk = edits.bulk(of: 10 + moods.below(60), in: table, &moods)
         if !schema.hasPlainKeys(table) { start.append(bulk) }
       }
+      start += try size.inserts(into: schema, besides: start, edits)
       isLively = true
     }
     migrations.draw(schema, devices, canDrop: usesManagers)
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
+    while isLong, size.goesOn(after: steps) {
+      appendExchange(to: &steps, devices, edits, &size)
+    }
     if usesManagers, options.features.contains(.remakes) {
       var remakes = RandomRemakes(seed: seed)
       remakes.draw(
@@ -69,31 +76,50 @@ struct RandomPlan {
     if usesManagers, !migrations.migrations.isEmpty {
       steps.removeAll { if case .hide = $0 { true } else { false } }
     }
-    var circumstances = RandomCircumstances(seed: seed, features: options.features)
-    let drawnCircumstances = circumstances.draw(devices)
     steps = circumstances.interrupt(steps)
     return FleetPlan(
-      seed: seed, schema: schema, start: start, rowsWithoutKey: missing.rows(schema, edits),
-      devices: devices, usesManagers: usesManagers, steps: steps,
-      policies: merging.policies(of: devices, schema),
-      circumstances: drawnCircumstances, migrations: migrations.migrations)
+      seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
+      steps: steps, policies: merging.policies(of: devices, schema),
+      circumstances: drawnCircumstances, migrations: migrations.migrations, isLong: isLong)
+  }
+
+  /// Lets a device make its next migration, if it is time for that. Returns the edits of its
+  /// programs from then on.
+  private mutating func migrated(
+    _ device: Int, _ edits: RandomEdit, _ steps: inout [FleetStep]
+  ) -> RandomEdit {
+    if migrations.isTime(for: device) {
+      steps.append(.migrate(device: device, time: time + (offsets[device] ?? 0)))
+    }
+    return migrations.version(of: device).map {
+      RandomEdit(schema: $0.local, features: options.features)
+    } ?? edits
+  }
+
+  /// A device edits, hears of others, and synchronizes.
+  private mutating func appendExchange(
+    to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit, _ size: inout RandomSize
+  ) {
+    let device = dice.pick(devices)
+    let edits = migrated(device, edits, &steps)
+    for statement in size.insertsOfOneRow(edits, number: steps.count) {
+      steps.append(.edit(device: device, edit(device, [statement])))
+    }
+    steps.append(.edit(device: device, edit(device, edits.draw(&dice))))
+    steps.append(
+      .arrivals(device: device, percent: dice.pick([100, 70, 40, 0]), salt: dice.word()))
+    steps.append(sync(device))
   }
 
   private mutating func append(to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit) {
     let device = dice.pick(devices)
     let event = dice.below(100)
-    if migrations.isTime(for: device) {
-      steps.append(.migrate(device: device, time: time + (offsets[device] ?? 0)))
-    }
-    let edits =
-      migrations.version(of: device).map {
-        RandomEdit(schema: $0.local, features: options.features)
-      } ?? edits
+    let edits = migrated(device, edits, &steps)
     switch isLively ? Self.lively(event) : event {
     case 0..<62:
       // A program edits for a while.
       for _ in 0..<(1 + dice.below(isLively ? 2 : 4)) {
-        steps.append(.edit(device: device, edit(device, edits)))
+        steps.append(.edit(device: device, edit(device, edits.draw(&dice))))
       }
     case 62..<80:
       steps.append(
@@ -109,9 +135,9 @@ struct RandomPlan {
   /// Replaces many of the events in which a program edits with exchanges.
   private static func lively(_ event: Int) -> Int { event < 31 ? event + 49 : event }
 
-  private mutating func edit(_ device: Int, _ edits: RandomEdit) -> FleetEdit {
+  private mutating func edit(_ device: Int, _ statements: [String]) -> FleetEdit {
     var edit = FleetEdit(
-      statements: edits.draw(&dice),
+      statements: statements,
       hasForeignKeys: !options.features.contains(.foreignKeysOff) || dice.chance(88),
       time: now(device), salt: dice.word())
     var manners = Dice(seed: ~edit.salt)

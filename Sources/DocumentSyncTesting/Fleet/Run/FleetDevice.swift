@@ -394,7 +394,9 @@ final class FleetDevice {
     if !leave.wasEditedFreely, !hasApplied {
       missing += check.undone(in: try VisibleRows(program, schema: version).read())
     }
-    missing += sealed.flatMap { TornRegisters(schema: schema).found(in: $0) }
+    let registers = TornRegisters(
+      schema: schema, arrived: arrived.mapValues { Set($0.keys) })
+    missing += sealed.flatMap { registers.found(in: $0) }
     guard missing.isEmpty else {
       throw FleetFailure(
         .lost, "device \(number) has not sealed:\n  " + missing.joined(separator: "\n  "))

@@ -87,6 +87,16 @@ final class FleetLedger: Sendable {
     }
   }
 
+  /// Counts the change sets and segments that were published, and the change sets that were removed.
+  func count(into size: inout Fleet.Size) {
+    state.withLock { state in
+      size.changeSets = state.changeSets.count
+      size.segments = state.hashes.keys.count { SegmentName($0.name) != nil }
+      size.removedChangeSets = state.removed.count { ChangeSetName($0.name) != nil }
+    }
+  }
+
+  /// The number of publications.
   var publications: Int { state.withLock { $0.publications } }
 
   /// Returns a sentence for each published file that has changed or is missing. Files that their

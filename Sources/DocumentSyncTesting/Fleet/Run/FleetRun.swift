@@ -14,7 +14,8 @@ final class FleetRun {
     var rounds = 0
     /// The number of rows that existed and were not shown at the end.
     var hiddenRows = 0
-    /// The rows shown at the end, as text.
+    var size = Fleet.Size()
+    /// The rows that were shown in the end, as text.
     var result = ""
   }
 
@@ -32,11 +33,13 @@ final class FleetRun {
     do {
       let world = try await FleetWorld(plan)
       do {
+        for device in world.devices.values { noteRows(of: device) }
         try await play(world)
         try await settle(world)
       } catch let failure {
         note(failure)
       }
+      world.ledger.count(into: &outcome.size)
       try await world.close()
     } catch let error {
       note(error)
@@ -48,6 +51,14 @@ final class FleetRun {
     guard outcome.failure == nil else { return }
     outcome.failure =
       error as? FleetFailure ?? FleetFailure(throwing: error)
+  }
+
+  /// Records the rows that a device shows.
+  private func noteRows(of device: FleetDevice) {
+    let tables = Dictionary(grouping: device.shown.keys, by: \.table)
+    outcome.size.rows = max(outcome.size.rows, device.shown.count)
+    outcome.size.rowsInOneTable = max(
+      outcome.size.rowsInOneTable, tables.values.map(\.count).max() ?? 0)
   }
 
   // MARK: - Steps
@@ -94,11 +105,13 @@ final class FleetRun {
       outcome.steps.append(step)
       _ = try await FleetInvariants(world).synchronize(device, salt: salt)
       outcome.syncs += 1
+      noteRows(of: device)
     case .kill(_, let time, let salt, let point):
       device.clock.time = time
       outcome.steps.append(step)
       _ = try await FleetInvariants(world).synchronize(device, salt: salt, killedAfter: point)
       outcome.syncs += 1
+      noteRows(of: device)
     case .restart:
       // Stored values of an added column arrive when the store is opened. The check could not tell
       // the edits of programs from them.
@@ -162,6 +175,7 @@ final class FleetRun {
       for device in devices {
         let wasIdle = try await invariants.synchronize(device, salt: plan.seed)
         isIdle = isIdle && wasIdle
+        noteRows(of: device)
       }
       if turns > 1, try invariants.written(by: devices) != written { isIdle = false }
       idle = isIdle ? idle + 1 : 0

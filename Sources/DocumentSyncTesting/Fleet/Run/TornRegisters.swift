@@ -4,8 +4,14 @@ import SyncModel
 /// composite foreign key, or the columns that one CHECK names.
 struct TornRegisters {
   private let schema: FleetSchema
+  /// The columns that were added since the last synchronization, by table: edits from before that
+  /// do not contain them.
+  private let arrived: [SQLName: Set<SQLName>]
 
-  init(schema: FleetSchema) { self.schema = schema }
+  init(schema: FleetSchema, arrived: [SQLName: Set<SQLName>] = [:]) {
+    self.schema = schema
+    self.arrived = arrived
+  }
 
   /// Returns a line for each register of which a change set contains only a part, or several
   /// stamps.
@@ -24,7 +30,7 @@ struct TornRegisters {
   }
 
   private func registers(of table: FleetTable) -> [Set<SQLName>] {
-    let whole = [.wholeRow, .keepBoth].contains(table.mergeType) ? [table.shared] : []
+    let whole = table.hasWholeRows ? [table.shared] : []
     return (table.checks.map(\.columns) + table.references.map(\.columns) + whole).compactMap {
       columns in
       let cells = columns.filter { !table.key.contains($0) }
@@ -41,6 +47,8 @@ struct TornRegisters {
       changes.exceptions.first { $0.row == row && $0.column == column }?.stamp.time
         ?? changes.times[row]
     }
-    return said.count == register.count && Set(stamps).count == 1
+    let former = register.subtracting(arrived[changes.table] ?? [])
+    return Set(stamps).count == 1
+      && [register, former].contains(Set(said.map { changes.columns[$0] }))
   }
 }
