@@ -83,7 +83,7 @@ import Testing
 
   #if os(Linux)
     /// Where the directory hangs: as a command lists markers, reads a change set,
-    /// publishes, and makes a list of documents.
+    /// publishes, lists documents, and downloads a whole store.
     @Test(arguments: [
       (["sync", "a.db"], "RecentSyncs"), (["sync", "a.db"], ".syncchg"),
       (["sync", "a.db"], "Temporary"), (["verify", "--directory", "shared"], "RecentSyncs"),
@@ -102,7 +102,9 @@ import Testing
       let begin = ContinuousClock.now
       kill(process.processIdentifier, SIGINT)
       process.waitUntilExit()
-      #expect(begin.duration(to: .now) < .seconds(3))
+      // It takes a twentieth of a second, and more on a busy machine; the time that a directory
+      // gets is a minute.
+      #expect(begin.duration(to: .now) < .seconds(10))
       #expect(process.terminationReason == .uncaughtSignal)
       #expect(process.terminationStatus == SIGINT)
       let said = String(
@@ -111,7 +113,8 @@ import Testing
       // What the process held, it holds no more.
       try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('later')")
       try scratch.succeed("sync", "a.db", "b.db", "a.db")
-      for store in ["a.db", "b.db"] {
+      try scratch.succeed("join", "c.db", "--directory", "shared")
+      for store in ["a.db", "b.db", "c.db"] {
         let titles = try scratch.column(store, "SELECT title FROM notes ORDER BY title")
         #expect(titles == ["\"kept\"", "\"later\"", "\"of b\"", "\"two\""])
         try scratch.succeed("verify", store)
