@@ -1,3 +1,4 @@
+import SyncModel
 import SyncStore
 
 extension CommandState: StoredValue {
