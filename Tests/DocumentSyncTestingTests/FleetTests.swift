@@ -10,6 +10,23 @@ import Testing
     #expect(report.failure == nil)
   }
 
+  private static let formerFailures: [UInt64] = [
+    1_221_139, 1_225_054, 1_400_174, 1_400_323, 1_402_220, 1_402_854, 1_403_691, 1_404_344,
+    1_405_843, 1_410_108, 1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539,
+    1_413_671, 1_413_785, 1_416_901, 1_416_955, 1_417_099, 1_602_207, 1_700_725,
+  ]
+
+  /// Rows with NULL in their key are there before syncing begins, and not in histories that are to
+  /// stay as they were.
+  @Test func rowsWithoutAKeyAreThereBeforeSyncingBegins() throws {
+    func isDrawn(_ seed: UInt64) throws -> Bool {
+      var plan = RandomPlan(seed: seed, options: Fleet.Options())
+      return try !plan.draw().rowsWithoutKey.isEmpty
+    }
+    #expect(try (UInt64(1)...300).filter(isDrawn).count > 2)
+    #expect(try Self.formerFailures.filter(isDrawn) == [])
+  }
+
   /// Histories that failed before the fault that they show was mended. They are drawn as they were
   /// then, without what has been added since.
   ///
@@ -69,11 +86,7 @@ import Testing
   /// to the row became a plain value.
   ///
   /// 1221139, 1416955: a row that was held got the number by which others referred to a second one.
-  @Test(arguments: [
-    UInt64(1_221_139), 1_225_054, 1_400_174, 1_400_323, 1_402_220, 1_402_854, 1_403_691, 1_404_344,
-    1_405_843, 1_410_108, 1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539,
-    1_413_671, 1_413_785, 1_416_901, 1_416_955, 1_417_099, 1_602_207, 1_700_725,
-  ])
+  @Test(arguments: formerFailures)
   func aHistoryThatFailedHolds(seed: UInt64) async throws {
     var options = Fleet.Options()
     options.features = .former

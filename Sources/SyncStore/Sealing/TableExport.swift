@@ -367,6 +367,7 @@ final class TableExport {
     if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
+    let plain = plainValues(row, identities)
     if table.mergeType == .keepBoth, !cellPositions.isEmpty {
       rows.appendReplaced(old.version(in: table, precedes: session.clients.precedes))
     }

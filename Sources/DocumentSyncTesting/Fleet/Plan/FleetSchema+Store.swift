@@ -38,14 +38,17 @@ extension FleetSchema {
     try database.run("PRAGMA foreign_keys = ON")
     for statement in sql { try database.run(statement) }
     for statement in statements { try fill(database, by: statement) }
+    for statement in rowsWithoutKey { try fill(database, by: statement, hasKeys: false) }
   }
 
   /// Runs a statement that fills tables, unless the schema refuses it.
-  func fill(_ database: FleetSQLite, by statement: String) throws {
+  ///
+  /// - Parameter hasKeys: Whether no row may have NULL in its key.
+  func fill(_ database: FleetSQLite, by statement: String, hasKeys: Bool = true) throws {
     try database.run("SAVEPOINT start")
     do {
       try database.run(statement)
-      let isSound = try canBePutUnderSync(database)
+      let isSound = try isSound(database, hasKeys: hasKeys)
       try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
     } catch is FleetSQLite.Refusal {
       // Refused by the schema.

@@ -78,8 +78,9 @@ struct RandomPlan {
     }
     steps = circumstances.interrupt(steps)
     return FleetPlan(
-      seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
-      steps: steps, policies: merging.policies(of: devices, schema),
+      seed: seed, schema: schema, start: start, rowsWithoutKey: missing.rows(schema, edits),
+      devices: devices, usesManagers: usesManagers, steps: steps,
+      policies: merging.policies(of: devices, schema),
       circumstances: drawnCircumstances, migrations: migrations.migrations, isLong: isLong)
   }
 
