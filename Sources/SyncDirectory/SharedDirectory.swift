@@ -92,8 +92,8 @@ public protocol SharedDirectory: Sendable {
 
   /// Removes the files that a client's unfinished calls left in `Temporary/<client>`.
   ///
-  /// That client alone calls it, while it publishes nothing: at start-up,
-  /// not on every sync, since it costs a listing.
+  /// That client alone calls it, while it publishes nothing: after a call that
+  /// did not end, not on every sync, since it costs a listing.
   func removeLeftovers(of client: ClientIdentifier) throws
 }
 

@@ -135,6 +135,7 @@ struct StoreRecords {
     case formerMarker = "former.marker"
     // Records of the client are removed when the store becomes another one.
     case rejoins = "client.rejoins"
+    case unfinished = "client.unfinished"
     case ownMarker = "client.marker"
     case kept = "client.kept"
     case segments = "client.segments"
@@ -280,6 +281,14 @@ struct StoreRecords {
   /// Notes that this client may go on as a new one although it was removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
+  /// Whether this client may have unfinished files in the directory.
+  func hasUnfinished() throws -> Bool { try store.record(Key.unfinished.rawValue) != nil }
+
+  /// Notes whether this client may have unfinished files in the directory.
+  func noteUnfinished(_ isSo: Bool) throws {
+    try store.setRecordAlone(Key.unfinished.rawValue, to: isSo ? [1] : nil)
+  }
+
   /// The generations that the store has left, with files that it has not
   /// vacuumed.
   func formerLives() throws -> [FormerLife] { try value(.formerLives) ?? [] }
@@ -392,7 +401,8 @@ struct StoreRecords {
       Key.wholeStores.rawValue: try encoded(kept + [found])
     ]
     if others == nil {
-      for key in Key.allCases where ![.setUp, .wholeStores, .formerLives].contains(key) {
+      for key in Key.allCases
+      where ![.setUp, .wholeStores, .formerLives, .unfinished].contains(key) {
         records.updateValue(nil, forKey: key.rawValue)
       }
       if header.client != client {
@@ -425,7 +435,7 @@ struct StoreRecords {
     }
     switch key {
     // Their presence is all their content.
-    case .setUp, .rejoins: return
+    case .setUp, .rejoins, .unfinished: return
     case .seenMarkers: try decode([String: SeenMarker].self)
     case .wholeStores: try decode([RecentSyncFile.WholeStore].self)
     case .readMarkers: try decode([String: RecentSyncFile].self)

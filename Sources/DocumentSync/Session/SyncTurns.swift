@@ -26,6 +26,9 @@ package final class SyncTurns: Sendable {
     }
   }
 
+  /// Notes that unfinished files of an earlier process were cleared away.
+  func notePublication() { lock.withLock { hasPublished = true } }
+
   /// Which of `total` files are looked at: the last ``newest``, which a power
   /// cut would have damaged, and ``inTurn`` others in turn; the following call
   /// goes on after these.
