@@ -69,6 +69,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
         let hasShared = store.binding.ancestor != nil
         do {
           try hasShared ? beginning.completeOrYield() : beginning.complete()
+          try files.publications.end()
           return store
         } catch let error as SyncError
           where !hasShared

@@ -36,7 +36,15 @@ extension SyncPass {
     try LocalSiblings(store: store.path, operation: context.verb).removeAll()
   }
 
-  /// Records an exchange of content until a synchronization has completed and
+  /// Removes the files that a killed process of this client has left below `Temporary`.
+  func removeUnfinished() throws {
+    guard try files.publications.isLeft() else { return }
+    context.environment.logger.notice("an earlier publication was interrupted")
+    try files.removeLeftovers(of: client)
+    turns.notePublication()
+  }
+
+  /// Keeps what was exchanged until a synchronization has come to its end and
   /// reports it.
   func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
     if let rebootstrap { try records.keep(rebootstrap) }

@@ -65,6 +65,7 @@ struct SyncPass: StoreSteps, Sendable {
     let incarnations = try store.unannouncedIncarnations()
     let mustShow = try checkMembership(members, found.listing, incarnations)
     try MemberSteps(session: session).forgetUnwanted(members, state)
+    try removeUnfinished()
     let fetch = try planFetch(found, members)
     let turn = try takeTurn(fetch, members, state, found.listing)
     try announce(incarnations)

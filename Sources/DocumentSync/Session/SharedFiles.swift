@@ -18,6 +18,8 @@ final class SharedFiles: Sendable {
   nonisolated(unsafe) private var moved = Counts()
   /// The roots that have to be found before a file is touched.
   let expectations = RootExpectations()
+  /// The note that files are being published.
+  let publications = PublicationNote()
 
   init(_ directory: any SharedDirectory, context: OperationContext) {
     self.directory = directory
@@ -115,6 +117,7 @@ final class SharedFiles: Sendable {
 
   func publish(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
     try prepare()
+    try publications.begin()
     try directory.publish(bytes, at: path, by: client)
     lock.withLock { moved.bytesPublished += bytes.count }
   }
@@ -145,6 +148,7 @@ final class SharedFiles: Sendable {
     _ localFile: String, to path: RelativePath, byteCount: Int, by client: ClientIdentifier
   ) throws {
     try prepare()
+    try publications.begin()
     context.begin(.uploading, count: 1, bytes: byteCount)
     try directory.upload(localFile: localFile, to: path, by: client) { [context] done, total in
       try context.checkCancellation()

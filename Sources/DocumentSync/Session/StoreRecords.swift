@@ -138,6 +138,7 @@ struct StoreRecords {
     // When the store becomes another client, it drops the records of the former
     // one.
     case rejoins = "client.rejoins"
+    case unfinished = "client.unfinished"
     case ownMarker = "client.marker"
     case kept = "client.kept"
     case segments = "client.segments"
@@ -276,7 +277,15 @@ struct StoreRecords {
   /// removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
-  /// The generations that the store has left with files that it has not
+  /// Whether this client may have unfinished files in the directory.
+  func hasUnfinished() throws -> Bool { try store.record(Key.unfinished.rawValue) != nil }
+
+  /// Notes whether this client may have unfinished files in the directory.
+  func noteUnfinished(_ isSo: Bool) throws {
+    try store.setRecordAlone(Key.unfinished.rawValue, to: isSo ? [1] : nil)
+  }
+
+  /// The generations that the store has left, with files that it has not
   /// vacuumed.
   func formerLives() throws -> [FormerLife] { try value(.formerLives) ?? [] }
 
@@ -385,7 +394,8 @@ struct StoreRecords {
       Key.wholeStores.rawValue: try encoded(kept + [found])
     ]
     if others == nil {
-      for key in Key.allCases where ![.setUp, .wholeStores, .formerLives].contains(key) {
+      for key in Key.allCases
+      where ![.setUp, .wholeStores, .formerLives, .unfinished].contains(key) {
         records.updateValue(nil, forKey: key.rawValue)
       }
       if header.client != client {
@@ -417,8 +427,8 @@ struct StoreRecords {
       _ = try StoredJSON.read(type, from: bytes)
     }
     switch key {
-    // Their presence is their whole content.
-    case .setUp, .rejoins: return
+    // Their presence is all their content.
+    case .setUp, .rejoins, .unfinished: return
     case .seenMarkers: try decode([String: SeenMarker].self)
     case .wholeStores: try decode([RecentSyncFile.WholeStore].self)
     case .readMarkers: try decode([String: RecentSyncFile].self)

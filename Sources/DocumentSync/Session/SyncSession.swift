@@ -18,6 +18,7 @@ final class SyncSession: Sendable {
   init(files: SharedFiles, store: LocalStore) {
     self.files = files
     self.store = store
+    files.publications.keep(in: store)
   }
 }
 

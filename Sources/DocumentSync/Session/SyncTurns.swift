@@ -26,9 +26,12 @@ package final class SyncTurns: Sendable {
     }
   }
 
-  /// Returns which of `total` files to measure: the last ``newest``, which a
-  /// power cut would have damaged, and ``inTurn`` others; the following call
-  /// continues after these.
+  /// Notes that unfinished files of an earlier process were cleared away.
+  func notePublication() { lock.withLock { hasPublished = true } }
+
+  /// Which of `total` files are looked at: the last ``newest``, which a power
+  /// cut would have damaged, and ``inTurn`` others in turn; the following call
+  /// goes on after these.
   func files(of total: Int) -> [Int] {
     let older = max(0, total - Self.newest)
     return lock.withLock {

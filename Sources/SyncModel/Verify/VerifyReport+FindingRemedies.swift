@@ -56,7 +56,7 @@ extension VerifyReport.Finding.Kind {
       "Move the file out of the shared directory. If it is missing then, \(Self.putBack)."
     case .unreadable: "Check the permissions, the connection and the disk, then verify again."
     case .leftover:
-      "Nothing need be done: that client removes it when it next publishes, and no other device does. "
+      "Nothing need be done: that client removes it at its next synchronization, and no other device does. "
         + "If it is gone, the file may be removed."
     case .malformed:
       "Update DocumentSync on its author's device, then run \(.upload) there, so that others "

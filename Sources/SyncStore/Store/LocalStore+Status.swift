@@ -65,7 +65,17 @@ extension LocalStore {
     try write { try $0.records.write(key, to: value) }
   }
 
-  /// Returns the digest of what the store shows, and that of the state beneath.
+  /// Keeps a value for the layer above, and looks at nothing else in the store: for values that
+  /// come and go with every synchronization. `nil` removes it.
+  package func setRecordAlone(_ key: String, to value: [UInt8]?) throws {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        try DeviceRecords(database: database).write(key, to: value)
+      }
+    }
+  }
+
+  /// The digest of what the store shows and of the state beneath.
   ///
   /// The first includes edits that are not sealed yet; the second does not.
   package func digest() throws -> StoreDigest {
