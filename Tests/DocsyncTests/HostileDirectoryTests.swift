@@ -198,8 +198,15 @@ extension HostileDirectoryTests {
 // MARK: - Whole stores
 
 extension HostileDirectoryTests {
-  /// Whole stores that claim to be the best, of which markers say so, too.
+  /// Whole stores that claim to be the best, of which markers say so, too. A marker names only so
+  /// many.
   private func forgeStores(_ count: Int, database: [UInt8]) throws {
+    for first in stride(from: 0, to: count, by: 200) {
+      try forgeStoresOfOneClient(min(200, count - first), database: database)
+    }
+  }
+
+  private func forgeStoresOfOneClient(_ count: Int, database: [UInt8]) throws {
     let client = ClientIdentifier.random()
     let vector = VersionVector([
       client: VersionVector.Entry(number: 1 << 40, hash: ContentHash(of: []))
@@ -214,8 +221,8 @@ extension HostileDirectoryTests {
   }
 
   @Test func forgedWholeStoresDoNotHideAnHonestOne() throws {
-    try forgeStores(150, database: [1, 2, 3])
-    try forgeStores(70, database: [UInt8](repeating: 0, count: 8 << 20))
+    try forgeStores(1_900, database: [1, 2, 3])
+    try forgeStores(100, database: [UInt8](repeating: 0, count: 8 << 20))
     // One that only its claim makes long.
     let client = ClientIdentifier.random()
     try forger.publish(
