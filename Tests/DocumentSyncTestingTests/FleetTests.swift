@@ -66,11 +66,15 @@ import Testing
   /// 1700725: the number of a row that REPLACE had written again counted as new, so that a reference
   /// to the row became a plain value.
   ///
+  /// 1800085: a row came unseen with a number that a deleted row had held as a plain value, which was
+  /// taken for a reference to it.
+  ///
   /// 1221139, 1416955: a row that was held got the number by which others referred to a second one.
   @Test(arguments: [
     UInt64(1_221_139), 1_225_054, 1_400_174, 1_400_323, 1_402_220, 1_402_854, 1_403_691, 1_404_344,
     1_405_843, 1_410_108, 1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539,
     1_413_671, 1_413_785, 1_416_901, 1_416_955, 1_417_099, 1_602_207, 1_700_725,
+    1_800_085,
   ])
   func aHistoryThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)
