@@ -86,6 +86,35 @@ import Testing
     try scratch.devices(count, Self.schema)
   }
 
+  /// A row that comes unseen has the number that another row holds as a plain value, whether that
+  /// row stays or has been deleted before, with its cells kept.
+  @Test(arguments: [true, false], [true, false])
+  func aPlainValueStaysOneWhereARowWithItsNumberComesUnseen(
+    isOpen: Bool, isDeleted: Bool
+  ) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["item": ["other": "item"]]
+    configuration.tableMergeTypes = ["item": .editWins]
+    let schema = "CREATE TABLE item (id INTEGER PRIMARY KEY, other INTEGER, text TEXT)"
+    var devices = try scratch.devices(2, schema, configuration: configuration)
+    try devices[0].run("INSERT INTO item VALUES (5, 2, 'five')")
+    try converge(devices)
+    if isDeleted { try devices[0].run("DELETE FROM item") }
+    devices[0] = try devices[0].changed(isOpen: isOpen) {
+      let rows = isDeleted ? "" : "INSERT INTO item VALUES (5, 2, 'five');"
+      try $0.run("DROP TABLE item; \(schema); \(rows) INSERT INTO item VALUES (2, 4, 'two')")
+    }
+    try converge(
+      devices, "SELECT text, other FROM item ORDER BY 1",
+      isDeleted ? ["two|4"] : ["five|2", "two|4"])
+    #expect(
+      try devices[1].rows("SELECT text FROM item WHERE id IN (SELECT other FROM item)") == [])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      #expect(try device.sealsNothing())
+    }
+  }
+
   /// What has been said in change sets of a device since `number`.
   private func said(_ device: Device, after number: Int = 0) throws -> Int {
     try device.changes(after: UInt64(number)).map(\.count).reduce(0, +)

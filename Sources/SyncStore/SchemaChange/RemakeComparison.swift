@@ -217,7 +217,7 @@ struct RemakeComparison {
       let beneathThere = keptThere?.cells.first { $0.column == there }?.value
       let was = try exported(
         before[there], formerAccess.table.columns[there], beneathThere, former)
-      let local = try exported(value, column, beneath, session)
+      let local = try exported(value, column, beneath ?? was, session)
       // A column of another type holds the same value in another form.
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
@@ -260,7 +260,7 @@ struct RemakeComparison {
       let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
       // Known edits of other devices take precedence over unknown ones.
       if knownThere > known { continue }
-      let local = try exported(values[here], column, nil, session)
+      let local = try exported(values[here], column, was, session)
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
         if !isExact { lacking.append(here) }

@@ -263,7 +263,8 @@ final class TableExport {
     if keepsDeleted {
       new.cellStamp = old.cellStamp
       new.exceptions = old.exceptions
-      cells = try lastCells(log, batch, kept)
+      cells = try lastCells(
+        RowKey(table: table.id, identity: identities.identity(row)), log, batch, kept)
       if let kept, kept.reason == .borrowed {
         // The values that were shown are another row's: other devices have the values of this
         // row's author.
@@ -315,7 +316,7 @@ final class TableExport {
 
   /// Returns the logical cells that a row had when it was deleted.
   private func lastCells(
-    _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
+    _ row: RowKey, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
   ) throws -> [(column: Int, value: Value)] {
     try cellPositions.compactMap { position in
       if let cell = kept?.cells.first(where: { $0.column == position }),
@@ -328,7 +329,7 @@ final class TableExport {
       return (
         position,
         try session.lastExported(
-          value, table.columns[position], isEdited: log.changed.contains(position))
+          value, table.columns[position], of: row, isEdited: log.changed.contains(position))
       )
     }
   }

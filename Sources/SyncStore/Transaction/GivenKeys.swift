@@ -138,6 +138,16 @@ extension TableAccess {
     return try first.integer(at: 0) == Entry.insert.rawValue && !rewrittenKeys().contains(key)
   }
 
+  /// The identity of a row that has a local key and came unseen into a table that was made again
+  /// and is not compared yet; `nil` if there is none.
+  func unseenIdentity(ofLocalKey key: Int64) throws -> RowIdentity? {
+    guard table.identity == .surrogate, try session.tablesToCompare().contains(table.id),
+      let identity = try explicitIdentity(of: key),
+      try stamps.state(of: fingerprint(identity)) == nil
+    else { return nil }
+    return identity
+  }
+
   /// Whether a row with declared columns had a local key before the edits in the log: the row has
   /// lost the key by them, or has been looked at, and none of them inserted it first.
   ///

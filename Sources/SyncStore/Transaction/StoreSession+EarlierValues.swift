@@ -14,9 +14,13 @@ extension StoreSession {
   /// Returns the same for the values of a deleted row: a number that is not and was not the key of
   /// a row is a plain number, as in a row that was not deleted.
   ///
-  /// - Parameter isEdited: Whether the edits in the log have set the value. Otherwise the value
-  ///   does not mean a row that has got the key since.
-  func lastExported(_ value: Value, _ column: ColumnSchema, isEdited: Bool) throws -> Value {
+  /// - Parameters:
+  ///   - row: The deleted row.
+  ///   - isEdited: Whether the edits in the log have set the value. Otherwise a row that has got the
+  ///     key since is not the one that is meant.
+  func lastExported(
+    _ value: Value, _ column: ColumnSchema, of row: RowKey, isEdited: Bool
+  ) throws -> Value {
     guard case .key(let table) = column.domain, let key = Value.key(value) else {
       return try earlierExported(value, column)
     }
@@ -28,8 +32,13 @@ extension StoreSession {
       else { return value }
       return .identity(try access.originalIdentity(of: key))
     }
-    if !isEdited, try plainKeys.keys(of: table).contains(key), try access.isGiven(key) {
-      return value
+    if !isEdited, try plainKeys.keys(of: table).contains(key) {
+      if try access.isGiven(key) { return value }
+      if let unseen = try access.unseenIdentity(ofLocalKey: key),
+        try !isNoted(from: row, column, to: unseen)
+      {
+        return value
+      }
     }
     return try earlierExported(value, column)
   }

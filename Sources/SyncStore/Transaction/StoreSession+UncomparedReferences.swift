@@ -47,6 +47,12 @@ extension StoreSession {
     }
   }
 
+  /// Whether a cell was sealed as a reference to a row that awaits the comparison.
+  func isNoted(from row: RowKey, _ column: ColumnSchema, to parent: RowIdentity) throws -> Bool {
+    try RemadeTables.read(database).references?.contains(reference(from: row, column, to: parent))
+      == true
+  }
+
   private func reference(
     from row: RowKey, _ column: ColumnSchema, to parent: RowIdentity
   ) -> RemadeTables.Reference {
