@@ -20,12 +20,14 @@ import Testing
   /// Rows with NULL in their key are there before syncing begins, and not in histories that are to
   /// stay as they were.
   @Test func rowsWithoutAKeyAreThereBeforeSyncingBegins() throws {
-    func isDrawn(_ seed: UInt64) throws -> Bool {
-      var plan = RandomPlan(seed: seed, options: Fleet.Options())
+    func isDrawn(_ seed: UInt64, _ features: FleetFeatures) throws -> Bool {
+      var options = Fleet.Options()
+      options.features = features
+      var plan = RandomPlan(seed: seed, options: options)
       return try !plan.draw().rowsWithoutKey.isEmpty
     }
-    #expect(try (UInt64(1)...300).filter(isDrawn).count > 2)
-    #expect(try Self.formerFailures.filter(isDrawn) == [])
+    #expect(try (UInt64(1)...300).filter { try isDrawn($0, .all) }.count > 2)
+    #expect(try (UInt64(1)...300).filter { try isDrawn($0, .former) } == [])
   }
 
   /// Histories that failed before the fault that they show was mended. They are drawn as they were

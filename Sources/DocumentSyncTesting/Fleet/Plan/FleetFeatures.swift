@@ -74,13 +74,17 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
 
   /// Migrations that add columns to tables whose rows are one register, and drop them.
   package static let registerColumns = FleetFeatures(rawValue: 1 << 48)
+  /// Rows with NULL in their key are there before syncing begins.
+  package static let missingKeys = FleetFeatures(rawValue: 1 << 49)
 
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
   /// The features before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
-  package static let former = all.subtracting([.large, .managedBorders, .registerColumns])
+  package static let former = all.subtracting([
+    .large, .managedBorders, .registerColumns, .missingKeys,
+  ])
 
   /// The features by name.
   package static let names: [(name: String, feature: FleetFeatures)] = [
@@ -96,5 +100,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("long", .long), ("undeclared", .undeclared), ("joins", .joins),
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
+    ("missingKeys", .missingKeys),
   ]
 }

@@ -8,7 +8,7 @@ struct RandomMissingKeys {
 
   init(seed: UInt64, features: FleetFeatures) {
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c_6f63_616c)
-    isDrawn = dice.chance(10) && features.contains(.values)
+    isDrawn = dice.chance(10) && features.contains(.missingKeys)
   }
 
   /// Adds a table with such keys, and lets keys be NULL in some tables that are not connected with
