@@ -45,6 +45,7 @@ struct SyncPass: StoreSteps, Sendable {
   /// Applies what others have published since the whole store that the store
   /// was made from, without mending gaps, and without announcing anything.
   func catchUp() throws {
+    files.publications.keep(in: nil)
     do {
       _ = try fetchOnce(mendsGaps: false)
     } catch let fork as Fork {
