@@ -25,6 +25,12 @@ struct HostileRecordsTests {
     var values: [Place: String]
   }
 
+  /// A store with a long history, and one that has published no change set yet.
+  private struct Originals: Sendable {
+    var busy: Original
+    var fresh: Original
+  }
+
   private static let records = StoreRecords.ofOneLife.filter {
     // Their presence is all their content, or they are texts.
     !["setUp", "client.rejoins", "client.unfinished", "unsound", "replaced", "mergesInto"].contains(
@@ -36,9 +42,11 @@ struct HostileRecordsTests {
     "originalKeys", "place", "remade",
   ].map { Place(table: "docsync_meta", key: $0) }
 
-  private static func environment(_ world: World) -> SyncEnvironment {
+  /// - Parameter looksAtPlace: Whether a copy of a store is another client, which has no records of
+  ///   the former one.
+  private static func environment(_ world: World, looksAtPlace: Bool) -> SyncEnvironment {
     var environment = world.environment
-    environment.store.places = StorePlaces(machine: "m", folder: nil)
+    if looksAtPlace { environment.store.places = StorePlaces(machine: "m", folder: nil) }
     environment.thresholds.looseCount = 4
     environment.thresholds.tailCount = 1
     environment.thresholds.mergeCount = 2
@@ -49,10 +57,10 @@ struct HostileRecordsTests {
 
   /// Three devices; one is retired, and another has published something that
   /// the first does not have.
-  private static let original = Task {
+  private static let originals = Task {
     let scratch = try Scratch()
     let memory = MemoryDirectory(seed: 5)
-    let environment = HostileRecordsTests.environment(World(seed: 5))
+    let environment = HostileRecordsTests.environment(World(seed: 5), looksAtPlace: true)
     try sql(
       DamagedStore.schema + "INSERT INTO folder VALUES (1, 'a'), (3, 'b');",
       at: scratch.store("0"))
@@ -90,9 +98,23 @@ struct HostileRecordsTests {
     try await managers[1].synchronize()
     try managers[0].edit("INSERT INTO tag VALUES ('own', 'x')")
     try await managers[0].sendCommand(name: "d", payload: [1])
-    try fill(managers[0], other: managers[1].binding.client)
+    managers.append(
+      try await DocumentSyncManager.join(
+        storeAt: scratch.store("3"), directory: memory,
+        options: .init(client: "3", environment: environment)))
+    try await managers[2].synchronize()
+    for manager in [managers[0], managers[2]] {
+      try fill(manager, other: managers[1].binding.client)
+    }
+    // The comparison of a table that was made again would seal a change set.
+    try sql("DELETE FROM docsync_meta WHERE key = 'remade'", at: managers[2].store.path)
     for manager in managers { try await manager.close() }
-    let path = scratch.store("0")
+    return Originals(
+      busy: try await read(scratch.store("0"), memory),
+      fresh: try await read(scratch.store("3"), memory))
+  }
+
+  private static func read(_ path: String, _ memory: MemoryDirectory) async throws -> Original {
     try sql("PRAGMA wal_checkpoint(TRUNCATE)", at: path)
     let queue = try DatabaseQueue(path: path)
     let values = try await queue.read { database in
@@ -105,9 +127,8 @@ struct HostileRecordsTests {
       return values
     }
     try queue.close()
-    let original = Original(
+    return Original(
       store: try Data(contentsOf: URL(fileURLWithPath: path)), items: memory.items, values: values)
-    return original
   }
 
   /// Gives the store the records that it does not have yet.
@@ -219,23 +240,47 @@ struct HostileRecordsTests {
     return found
   }
 
-  /// The whole of what one can do with a store.
   @Test(arguments: records + metas)
   func noNumberOfARecordEndsTheProcess(_ place: Place) async throws {
-    let original = try await Self.original.value
+    try await change(place, in: try await Self.originals.value.busy)
+  }
+
+  /// Otherwise nothing would come to the numbers.
+  @Test func withoutAChangeEverythingSucceeds() async throws {
+    for original in [try await Self.originals.value.busy, try await Self.originals.value.fresh] {
+      let scratch = try Scratch()
+      let path = scratch.store("copy")
+      try original.store.write(to: URL(fileURLWithPath: path))
+      let environment = Self.environment(
+        World(seed: 7, milliseconds: 1_700_100_000_000), looksAtPlace: false)
+      #expect(try await use(path, original.items, environment, "unchanged") == [])
+    }
+  }
+
+  @Test(
+    arguments: records.filter {
+      ["client.kept", "client.housekeeping", "client.marker", "client.segments", "retiredKept"]
+        .contains($0.key)
+    })
+  func norDoesOneInAStoreWithoutChangeSets(_ place: Place) async throws {
+    try await change(place, in: try await Self.originals.value.fresh)
+  }
+
+  private func change(_ place: Place, in original: Original) async throws {
     let text = try #require(original.values[place], "\(place) is not there")
     let mutations = try Self.mutations(of: text)
     #expect(!mutations.isEmpty, "\(text)")
     let scratch = try Scratch()
-    let environment = Self.environment(World(seed: 7, milliseconds: 1_700_100_000_000))
+    let environment = Self.environment(
+      World(seed: 7, milliseconds: 1_700_100_000_000), looksAtPlace: place.key == "place")
     for mutation in mutations {
       for name in try scratch.names() {
         try FileManager.default.removeItem(atPath: scratch.path + "/" + name)
       }
-      try original.store.write(to: URL(fileURLWithPath: scratch.store("0")))
-      try await Self.write(mutation, to: place, at: scratch.store("0"))
-      try await use(
-        scratch.store("0"), original.items, environment, "\(place.testDescription): \(mutation)")
+      try original.store.write(to: URL(fileURLWithPath: scratch.store("copy")))
+      try await Self.write(mutation, to: place, at: scratch.store("copy"))
+      _ = try await use(
+        scratch.store("copy"), original.items, environment, "\(place.testDescription): \(mutation)")
     }
   }
 
@@ -249,10 +294,11 @@ struct HostileRecordsTests {
     try queue.close()
   }
 
+  /// The whole of what one can do with a store.
   private func use(
     _ path: String, _ items: [RelativePath: MemoryDirectory.Item], _ environment: SyncEnvironment,
     _ what: String
-  ) async throws {
+  ) async throws -> [String] {
     let memory = MemoryDirectory(seed: 3)
     memory.takeOver(items)
     func attempt(_ step: String, _ body: () async throws -> Void) async -> Bool {
@@ -262,6 +308,7 @@ struct HostileRecordsTests {
       } catch let error as SyncError where error.code == .newerVersionNeeded {
         #expect(what.hasPrefix("docsync_meta, format"), "\(what), \(step): \(error)")
       } catch let error as SyncError {
+        errors.append("\(step): \(error.detail ?? error.message)")
         #expect(
           error.code == .storeDamaged && error.message.contains("docsync_")
             && !error.remedy.isEmpty, "\(what), \(step): \(error)")
@@ -270,6 +317,7 @@ struct HostileRecordsTests {
       }
       return false
     }
+    var errors: [String] = []
     var isDamaged = false
     _ = await attempt("verify") {
       let report = try await DocumentSyncManager.verify(
@@ -294,5 +342,6 @@ struct HostileRecordsTests {
       try await manager.close()
     }
     if isRefused { #expect(isDamaged, "\(what): verify does not tell") }
+    return errors
   }
 }

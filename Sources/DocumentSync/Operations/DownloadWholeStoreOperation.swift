@@ -154,8 +154,6 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       options: options, checkCancellation: checkCancellation, onProgress: context.count(_:of:)
     ) { [environment] store in
       let turns = SyncTurns(environment: environment)
-      // The store is closed before the operation publishes anything.
-      let files = SharedFiles(files.directory, context: context)
       try SyncPass(session: SyncSession(files: files, store: store), turns: turns).catchUp()
       context.begin(.applying)
     }

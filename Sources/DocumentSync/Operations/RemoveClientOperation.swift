@@ -61,6 +61,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       begin(.uploading, count: 1)
       try applications.noteRemoval(
         of: client, by: binding.client, described: binding.clientDescription)
+      try files.publications.end()
       report { $0.completedCount = 1 }
       described.status = .removed
       return described

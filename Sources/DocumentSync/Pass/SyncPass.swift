@@ -46,6 +46,7 @@ struct SyncPass: StoreSteps, Sendable {
   /// Applies the change sets since the whole store that this store was made
   /// from, without mending gaps and without announcing anything.
   func catchUp() throws {
+    files.publications.keep(in: nil)
     do {
       _ = try fetchOnce(mendsGaps: false)
     } catch let fork as Fork {

@@ -17,8 +17,8 @@ final class PublicationNote: Sendable {
   /// Whether the note is in the store.
   nonisolated(unsafe) private var isThere = false
 
-  /// Names the store whose client publishes.
-  func keep(in store: LocalStore) {
+  /// Names the store whose client publishes; `nil` for one that is not in its place yet.
+  func keep(in store: LocalStore?) {
     lock.withLock {
       guard self.store !== store else { return }
       (self.store, client) = (store, nil)
