@@ -58,6 +58,26 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// A row comes unseen, and an edit of it that triggers saw is sealed before the comparison finds the
+  /// row, since the schema changes once more.
+  @Test(arguments: [TableMergeType.latestWins, .wholeRow, .keepBoth])
+  func aRowThatCameUnseenIsInsertedAlthoughItsEditIsSealed(type: TableMergeType) async throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["notes": type]
+    let fleet = try await TestFleet(2, configuration: configuration)
+    try await fleet.settle()
+    try fleet[0].edit(Self.remake)
+    try fleet[0].edit("INSERT INTO notes VALUES ('n', 'new')")
+    _ = try fleet[0].store.status()
+    try fleet[0].edit(
+      "ALTER TABLE notes ADD COLUMN colour TEXT; UPDATE notes SET body = 'seen' WHERE id = 'n'")
+    try fleet[1].edit("ALTER TABLE notes ADD COLUMN colour TEXT")
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[1].notes() == ["n=seen", "seed-0=body 0", "seed-1=body 1"])
+    #expect(try fleet[1].store.status().parked.isEmpty)
+  }
+
   /// What this store has sealed and not published is not in the directory.
   @Test func whatIsNotPublishedIsKnownAsWell() async throws {
     let fleet = try await TestFleet(2)

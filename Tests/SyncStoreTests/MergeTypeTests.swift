@@ -95,6 +95,8 @@ import Testing
     for device in devices { #expect(try device.rows("SELECT body FROM note") == ["b1010"]) }
     try devices[0].run("UPDATE note SET title = 'one', body = 'one'")
     try devices[1].run("UPDATE note SET body = 'two'")
+    try devices[0].receive(from: devices[1])
+    #expect(try devices[0].rows("SELECT body FROM note ORDER BY body") == ["one", "two"])
     try exchange(devices)
     for device in devices {
       #expect(try device.rows("SELECT body FROM note ORDER BY body") == ["one", "two"])

@@ -178,7 +178,9 @@ final class TableExport {
       try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
     }
-    if log.insertTime != nil, !(table.mergeType == .keepBoth && existed) {
+    // Edits of a row that came unseen may be sealed before the comparison finds it.
+    let isFound = log.first == .insert && state?.existence == .unsaid
+    if log.insertTime != nil, !(table.mergeType == .keepBoth && existed && !isFound) {
       for cell in log.cells { cellRows[cell.column] = cell.index }
       try appendInsertion(
         row, log, batch, identities, &state, batch.cells, beneath: plainValues(row, identities))

@@ -21,6 +21,7 @@ struct TestFleet {
   /// - Parameter change: Changes the environment that all devices have.
   init(
     _ count: Int, rows: Int = 2, seed: UInt64 = 1, keptChangeSetBytes: Int? = nil,
+    configuration: StoreConfiguration = StoreConfiguration(),
     change: (inout SyncEnvironment) -> Void = { _ in }
   ) async throws {
     scratch = try Scratch()
@@ -39,7 +40,8 @@ struct TestFleet {
         index == 0
           ? try await DocumentSyncManager.create(
             storeAt: try scratch.makeNotes("0", rows: rows), directory: faulty, document: "main",
-            options: .init(client: "0", environment: environment))
+            options: .init(
+              client: "0", configuration: configuration, environment: environment))
           : try await DocumentSyncManager.join(
             storeAt: scratch.store("\(index)"), directory: faulty,
             options: .init(client: "\(index)", environment: environment)))
