@@ -1,7 +1,7 @@
 /// A value that a store keeps as JSON in its own bookkeeping, to which any program may have written.
 ///
-/// Once such a value was read and checked, code may count on from the numbers in it, add them up and
-/// convert them without a trap.
+/// Once such a value was read and checked, code may increment, add and convert the numbers in it
+/// without a trap.
 package protocol StoredValue: Decodable {
   /// Throws ``StoredNumbers/OutOfBounds`` if the value holds a number that the program never writes.
   func checkNumbers() throws
@@ -18,7 +18,7 @@ package enum StoredNumbers {
     package init(_ description: String) { self.description = description }
   }
 
-  /// The greatest number of anything that is counted on from: one more is still a signed integer.
+  /// The greatest number of a file, a generation or a revision: one more is still a signed integer.
   package static let greatest = VersionVector.greatestNumber
   /// The greatest count, length or time: a thousand of them can be added up.
   package static let greatestCount: Int64 = 1 << 53
@@ -51,32 +51,32 @@ package enum StoredNumbers {
 }
 
 extension UInt64: StoredValue {
-  /// One more is still a signed integer.
+  /// Checks it as the number of a file, a generation or a revision.
   package func checkNumbers() throws { try StoredNumbers.check("a number", self) }
 }
 
 extension Int: StoredValue {
-  /// Not negative, and not too great to add up.
+  /// Checks it as a count.
   package func checkNumbers() throws { try StoredNumbers.check("a count", count: self) }
 }
 
 extension String: StoredValue {
-  /// There are none.
+  /// Throws nothing: it contains no numbers.
   package func checkNumbers() throws {}
 }
 
 extension Array: StoredValue where Element: StoredValue {
-  /// Those of all elements.
+  /// Checks the numbers of all elements.
   package func checkNumbers() throws { for element in self { try element.checkNumbers() } }
 }
 
 extension Set: StoredValue where Element: StoredValue {
-  /// Those of all elements.
+  /// Checks the numbers of all elements.
   package func checkNumbers() throws { for element in self { try element.checkNumbers() } }
 }
 
 extension Dictionary: StoredValue where Key == String, Value: StoredValue {
-  /// Those of all values.
+  /// Checks the numbers of all values.
   package func checkNumbers() throws {
     for (key, value) in self {
       do {
@@ -89,17 +89,17 @@ extension Dictionary: StoredValue where Key == String, Value: StoredValue {
 }
 
 extension ClientIdentifier: StoredValue {
-  /// There are none.
+  /// Throws nothing: it contains no numbers.
   package func checkNumbers() throws {}
 }
 
 extension IntegrityKey: StoredValue {
-  /// There are none.
+  /// Throws nothing: it contains no numbers.
   package func checkNumbers() throws {}
 }
 
 extension SyncWarning: StoredValue {
-  /// Counts are added up.
+  /// Checks the counts, which are added up.
   package func checkNumbers() throws {
     try StoredNumbers.check("count", count: count)
     try StoredNumbers.check("milliseconds", milliseconds: milliseconds)

@@ -2,11 +2,11 @@
   import Foundation
   import Testing
 
-  /// A library that stands before the system's: a process that has it loaded hangs when it opens a
-  /// file or folder of a certain name, as it does where a server was stopped.
+  /// A library that replaces `openat`: a process that loads it hangs when it opens a file or folder
+  /// of a certain name, as a process does on a mount whose server was stopped.
   ///
-  /// A named pipe does not do: the command opens files so that a pipe does not
-  /// block it. A FUSE mount wants rights that tests do not have everywhere.
+  /// A named pipe would not block the command, since the command opens files without blocking. A
+  /// FUSE mount needs rights that tests do not have everywhere.
   struct HangingFolder {
     private let library: String
     private let mark: String
@@ -65,7 +65,7 @@
       "export LD_PRELOAD='\(library)' HANGING_NAME='\(name)' HANGING_MARK='\(mark)'"
     }
 
-    /// Waits until a process hangs; false if it ends without.
+    /// Waits until a process hangs; returns false if the process ends before.
     func hangs(_ process: Process) -> Bool {
       while !FileManager.default.fileExists(atPath: mark) {
         if !process.isRunning { return false }

@@ -50,7 +50,7 @@ import Testing
     #expect(again.errors.contains("under sync already"))
   }
 
-  /// SQLite lets most keys be NULL. Such rows are never in the way.
+  /// SQLite lets most keys be NULL. No command refuses a table because of such rows.
   @Test func rowsWithNullInTheirKeyStayOnTheirDevices() throws {
     let table = "CREATE TABLE tag (name TEXT PRIMARY KEY, color TEXT)"
     try scratch.sql(

@@ -45,7 +45,8 @@ import Testing
     try devices[1].receive(from: devices[0])
   }
 
-  /// What the note refers to on a device on which nothing seems to be the plain value.
+  /// Checks to which kind the note refers on the devices on which no kind has the plain value as its
+  /// number.
   private func check(
     _ devices: [Device], _ rows: [String], sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -165,7 +166,7 @@ import Testing
     try check(devices, ["n|two"])
   }
 
-  /// Who types a number means the row that has it here.
+  /// If a user types a number, it names the row that has it on this device.
   @Test(arguments: Column.allCases)
   func aNumberThatIsTypedNamesARowOfTheDevice(column: Column) throws {
     let devices = try devices(column)

@@ -1,8 +1,8 @@
 import SyncModel
 import SyncStore
 
-// The numbers of what this module keeps in the store. Markers of other devices may name any numbers
-// within a signed integer, or none: what is kept of them is only compared, unless it is checked here.
+// The checks of the numbers in the records of this module. Markers of other devices may contain any
+// number. If a number comes from such a marker and is not checked here, code only compares it.
 
 extension StoreRecords.OwnMarker: StoredValue {
   func checkNumbers() throws {

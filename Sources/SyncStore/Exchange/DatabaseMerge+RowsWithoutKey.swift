@@ -3,7 +3,8 @@ import SyncModel
 
 /// Rows with NULL in their key, which stay on the device.
 extension DatabaseMerge {
-  /// Takes a row over as it is, unless it is here already: nothing but its values tells.
+  /// Inserts a row as it is, unless the store has a row with the same values: only the values can
+  /// show whether the row is here already.
   func mergeWithoutKey(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ formerKey: [Value]
   ) throws {
