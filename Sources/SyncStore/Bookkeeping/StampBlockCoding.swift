@@ -98,44 +98,48 @@ struct StampBlockCoding {
     guard content.first == version else { throw damage }
     var entries: [StampBlocks.Entry] = []
     entries.reserveCapacity(content.count / 14 + 1)
-    var high: UInt64 = 0
+    var previous = RowFingerprint(high: 0, low: 0)
     var time: UInt64 = 0
     while reader.index < content.count {
-      let (next, isTooLarge) = high.addingReportingOverflow(try reader.varint())
-      let low = try reader.word()
-      let fingerprint = RowFingerprint(high: next, low: low)
+      let (high, isTooLarge) = previous.high.addingReportingOverflow(try reader.varint())
+      let fingerprint = RowFingerprint(high: high, low: try reader.word())
       // Out of order, the entries could not be written again.
-      if isTooLarge || next > UInt64(Int64.max)
-        || entries.last.map({ $0.fingerprint >= fingerprint }) == true
+      if isTooLarge || high > UInt64(Int64.max)
+        || !entries.isEmpty && previous >= fingerprint
       {
         throw damage
       }
-      high = next
+      previous = fingerprint
       let flags = try reader.byte()
       guard let existence = RowState.Existence(rawValue: flags & Flags.existence) else {
         throw damage
       }
-      var state = RowState(existence: existence, existenceStamp: .zero, cellStamp: .zero)
-      state.isKept = flags & Flags.isKept != 0
-      if flags & Flags.hasLocalKey != 0 { state.localKey = unzigzag(try reader.varint()) }
-      if flags & Flags.isUnstamped == 0 { state.existenceStamp = try reader.stamp(&time) }
-      state.cellStamp = state.existenceStamp
-      if flags & Flags.hasCellStamp != 0 { state.cellStamp = try reader.stamp(&time) }
-      state.silence =
-        flags & Flags.hasSilence != 0 ? try reader.stamp(&time) : plainSilence(state)
-      if flags & Flags.hasExceptions != 0 {
-        let count = try reader.varint()
-        guard count <= UInt64(content.count) else { throw damage }
-        state.exceptions.reserveCapacity(Int(count))
-        for _ in 0..<count {
-          guard let column = Int32(exactly: try reader.varint()) else { throw damage }
-          state.exceptions.append(
-            RowState.Cell(column: column, stamp: try reader.stamp(&time)))
-        }
-      }
+      let localKey = flags & Flags.hasLocalKey != 0 ? unzigzag(try reader.varint()) : nil
+      let existenceStamp = flags & Flags.isUnstamped == 0 ? try reader.stamp(&time) : .zero
+      let cellStamp = flags & Flags.hasCellStamp != 0 ? try reader.stamp(&time) : existenceStamp
+      let usualSilence = existence == .deleted ? existenceStamp : .zero
+      let silence = flags & Flags.hasSilence != 0 ? try reader.stamp(&time) : usualSilence
+      let exceptions = flags & Flags.hasExceptions != 0 ? try cells(&reader, &time) : []
+      let state = RowState(
+        existence: existence, existenceStamp: existenceStamp, cellStamp: cellStamp,
+        exceptions: exceptions, silence: silence, isKept: flags & Flags.isKept != 0,
+        localKey: localKey)
       entries.append((fingerprint, state))
     }
     return entries
+  }
+
+  private static func cells(_ reader: inout Reader, _ time: inout UInt64) throws -> [RowState.Cell]
+  {
+    let count = try reader.varint()
+    guard count <= UInt64(reader.content.count) else { throw damage }
+    var cells: [RowState.Cell] = []
+    cells.reserveCapacity(Int(count))
+    for _ in 0..<count {
+      guard let column = Int32(exactly: try reader.varint()) else { throw damage }
+      cells.append(RowState.Cell(column: column, stamp: try reader.stamp(&time)))
+    }
+    return cells
   }
 
   private static func unzigzag(_ value: UInt64) -> Int64 {
@@ -157,6 +161,7 @@ struct StampBlockCoding {
       return content[index]
     }
 
+    @inline(__always)
     mutating func word() throws -> UInt16 {
       guard index + 2 <= content.count else { throw StampBlockCoding.damage }
       defer { index += 2 }
@@ -165,17 +170,23 @@ struct StampBlockCoding {
 
     @inline(__always)
     mutating func varint() throws -> UInt64 {
+      var index = index
       var value: UInt64 = 0
       var shift: UInt64 = 0
-      while shift < 64 {
-        let byte = try byte()
-        value |= UInt64(byte & 127) << shift
-        if byte < 128 { return value }
-        shift += 7
+      while index < content.count, shift < 64 {
+        let byte = content[index]
+        index &+= 1
+        value |= UInt64(byte & 127) &<< shift
+        if byte < 128 {
+          self.index = index
+          return value
+        }
+        shift &+= 7
       }
       throw StampBlockCoding.damage
     }
 
+    @inline(__always)
     mutating func stamp(_ time: inout UInt64) throws -> LocalStamp {
       let client = try varint()
       guard client > 0 else { return .zero }

@@ -59,6 +59,10 @@ extension ExistenceRule {
   /// - Parameter keepsIdentity: Whether references that are part of its identity stay as they are.
   func lay(over row: WorkingRow, keepsIdentity: Bool = false) throws {
     row.overlays = [:]
+    guard !row.links.isEmpty else {
+      row.shownIdentity = nil
+      return
+    }
     let table = session.schema[row.key.table]
     for link in row.links {
       let isIdentifying = isIdentifying(link, table)

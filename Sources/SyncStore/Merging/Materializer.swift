@@ -108,9 +108,9 @@ final class Materializer {
       row.formerClaims = []
       row.standInFailure = nil
       for claim in row.claims { claimants[claim, default: []].append(row) }
-      var claims = Set(row.claims + row.oldClaims + row.oldFormerClaims)
+      var claims = row.claims + row.oldClaims + row.oldFormerClaims
       if session.schema[row.key.table].isKnownByReferences {
-        claims.insert(ClaimKey(identityOf: row.key))
+        claims.append(ClaimKey(identityOf: row.key))
       }
       for claim in claims where checkedClaims.insert(claim).inserted {
         try loadClaimants(claim)
@@ -236,7 +236,7 @@ final class Materializer {
       }
       if set.count > before { return true }
     }
-    for row in set.rows where try !isVisible(row.key) {
+    for row in set.rows where !isVisible(row) {
       if row.shown != nil {
         try existence.loadChildren(of: row)
         if row.standIn != nil || row.shownIdentity != nil {
@@ -285,9 +285,14 @@ final class Materializer {
     return set[RowKey(table: parent.id, identity: try access.identity(ofKey: found))] == nil
   }
 
+  private func isVisible(_ row: WorkingRow) -> Bool {
+    if !borrowers.isEmpty, let borrower = borrowers[row.key] { return borrower.isVisible }
+    return row.isVisible && row.shownIdentity == nil
+  }
+
   private func isVisible(_ key: RowKey) throws -> Bool {
     if let row = borrowers[key] { return row.isVisible }
-    if let row = set[key] { return row.isVisible && row.shownIdentity == nil }
+    if let row = set[key] { return isVisible(row) }
     let status = try outside[key] ?? session.outsideRow(key)
     outside[key] = status
     // A row that is not shown may appear together with the rows that refer to it.

@@ -152,20 +152,20 @@ extension SQLStatement {
   func withBound(
     _ values: ArraySlice<Value>, at position: Int = 1, _ body: () throws -> Void
   ) throws {
-    guard let value = values.first else { return try body() }
-    func goOn() throws { try withBound(values.dropFirst(), at: position + 1, body) }
-    switch value {
-    case .text(let content) where content.count >= Self.longByteCount && !isWide,
-      .blob(let content) where content.count >= Self.longByteCount:
-      try content.withUnsafeBytes { bytes in
-        bind(long: bytes, isText: value.kind == .text, at: position)
-        defer { bind(null: position) }
-        try goOn()
+    for (index, value) in zip(values.indices, values) {
+      let position = position + index - values.startIndex
+      switch value {
+      case .text(let content) where content.count >= Self.longByteCount && !isWide,
+        .blob(let content) where content.count >= Self.longByteCount:
+        return try content.withUnsafeBytes { bytes in
+          bind(long: bytes, isText: value.kind == .text, at: position)
+          defer { bind(null: position) }
+          try withBound(values[(index + 1)...], at: position + 1, body)
+        }
+      default: bind(value, at: position)
       }
-    default:
-      bind(value, at: position)
-      try goOn()
     }
+    try body()
   }
 
   /// Binds text or a blob without a copy.
@@ -184,12 +184,13 @@ extension SQLStatement {
   private func bind(_ kind: ValueKind, _ content: UnsafeRawBufferPointer, at position: Int) {
     // A null pointer would bind NULL, so empty content needs another pointer.
     let start = content.baseAddress ?? UnsafeRawPointer(handle)
-    if kind == .text {
+    switch kind {
+    case .text:
       if isWide, bind(broken: content, at: position) { return }
       sqlite3_bind_text64(
         handle, Int32(position), start.assumingMemoryBound(to: CChar.self),
         UInt64(content.count), Self.transient, UInt8(SQLITE_UTF8))
-    } else {
+    default:
       sqlite3_bind_blob64(handle, Int32(position), start, UInt64(content.count), Self.transient)
     }
   }

@@ -90,7 +90,7 @@ final class TableExport {
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
-      if outcome == .update, old == nil, !batch.isLast, table.mergeType == .keepBoth {
+      if case .update = outcome, old == nil, !batch.isLast, table.mergeType == .keepBoth {
         updated.insert(identities.fingerprints[row])
       }
       if outcome == .insert, !batch.isLast, !table.counters.isEmpty {
