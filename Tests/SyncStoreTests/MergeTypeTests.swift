@@ -173,10 +173,10 @@ import Testing
     try devices[2].receive(from: devices[0])
     try devices[2].receive(from: devices[1])
     #expect(try devices[2].rows("SELECT title FROM note ORDER BY 1") == titles)
-    for change in try devices[2].outgoing() {
-      for cells in change.changeSet.tables.filter({ $0.table == "note" }).flatMap(\.cells) {
-        #expect((0..<cells.count).allSatisfy { cells[$0].kind != .identity })
-      }
+    let made = try devices[2].changes().filter { $0.table == "note" }
+    #expect(made.map(\.letters).joined() == String(repeating: "i", count: titles.count - 1))
+    for cells in made.flatMap(\.cells) {
+      #expect((0..<cells.count).allSatisfy { cells[$0].kind != .identity })
     }
     try converge(devices, "SELECT title FROM note ORDER BY 1", titles)
     #expect(try devices[0].rows("SELECT name FROM note JOIN kind ON kind.id = note.kind") == [])
