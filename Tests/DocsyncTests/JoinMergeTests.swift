@@ -58,6 +58,13 @@ import Testing
     let begun = try scratch.succeed("init", "a.db", "--directory", "shared", "--document", "tags")
     let sentence = "2 rows of tag with NULL in the key, as in tag.name, stay on this device."
     #expect(begun.output.contains(sentence))
+    let warning = "rows of tag have NULL in their key"
+    #expect(
+      try scratch.succeed("sync", "a.db").output.contains(
+        "warning: \(warning) and stay on this device (2 times)"))
+    #expect(try !scratch.succeed("sync", "a.db").output.contains(warning))
+    #expect(try scratch.succeed("status", "a.db").output.contains("2 rows of tag"))
+    #expect(try scratch.docsync("verify", "a.db").output.contains("2 rows have NULL"))
     try scratch.sql("b.db", "\(table); INSERT INTO tag VALUES (NULL, 'b'), ('blue', 'b')")
     let joined = try scratch.succeed("join", "b.db", "--directory", "shared", "--merge")
     #expect(joined.output.contains("Rows with NULL in their key, which stay on this device:"))

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 import Testing
 
@@ -124,6 +125,14 @@ import Testing
     #expect(try devices[0].store.status().rowsWithoutKey == ["pair": 2, "t": 2])
     #expect(try devices[1].store.status().rowsWithoutKey == [:])
     #expect(try devices[1].rows("SELECT k FROM t ORDER BY k") == ["a", "b"])
+    // Though nothing was edited.
+    #expect(try seal(devices[0]) == [])
+    for device in devices { try device.store.noteRowsWithoutKey() }
+    let first = try seal(devices[0])
+    #expect(first.map(\.code) == [.keyMissing, .keyMissing])
+    #expect(first.map(\.table) == ["pair", "t"])
+    #expect(first.map(\.count) == [2, 2])
+    for device in devices { #expect(try seal(device) == []) }
     try converge(devices)
     try devices[0].run(
       """
@@ -141,6 +150,96 @@ import Testing
     // With a key they are rows like all others.
     try devices[0].run("UPDATE t SET k = 'n' || rowid WHERE k IS NULL")
     try converge(devices, "SELECT v FROM t ORDER BY k", ["1", "edited", "edited"])
+  }
+
+  /// Edits are sealed together with the first warning, which counts each row once.
+  @Test func theFirstWarningCountsEditedRowsOnce() throws {
+    let devices = try scratch.devices(
+      1, Self.schema + "INSERT INTO t VALUES (NULL, 1, 1); INSERT INTO pair VALUES (NULL, 1, 1);")
+    try devices[0].store.noteRowsWithoutKey()
+    try devices[0].run("INSERT INTO t VALUES (NULL, 2, 2), ('c', 3, 3)")
+    let warnings = try seal(devices[0])
+    #expect(warnings.map(\.table) == ["pair", "t"])
+    #expect(warnings.map(\.count) == [1, 2])
+    #expect(try devices[0].changes().map(\.letters) == ["i"])
+  }
+
+  /// Full-text tables that triggers fill; the second text removes a row.
+  enum Index: String, CaseIterable {
+    case own, contentless, external, oldOwn, unlinked, failing, elsewhere, oldContentless
+
+    var isKept: Bool {
+      switch self {
+      case .own, .contentless, .external, .oldOwn: true
+      case .unlinked, .failing, .elsewhere, .oldContentless: false
+      }
+    }
+
+    var sql: String {
+      let table: String
+      var removal = "DELETE FROM words WHERE rowid = OLD.rowid;"
+      switch self {
+      case .own, .unlinked, .elsewhere: table = "fts5(v)"
+      case .contentless, .external:
+        table = "fts5(v, \(self == .external ? "content='t'" : "content=''"))"
+        removal = "INSERT INTO words (words, rowid, v) VALUES ('delete', OLD.rowid, OLD.v);"
+      case .failing:
+        table = "fts5(v)"
+        removal = "DELETE FROM words WHERE rowid = of_the_application(OLD.rowid);"
+      case .oldOwn: table = "fts4(v)"
+      case .oldContentless: table = "fts4(v, content='')"
+      }
+      let other = """
+        CREATE TRIGGER p AFTER UPDATE ON pair BEGIN
+          UPDATE words SET v = (SELECT group_concat(v) FROM t) WHERE rowid = OLD.b; END;
+        """
+      let isLinked = self != .unlinked && self != .oldContentless
+      return """
+        CREATE VIRTUAL TABLE words USING \(table);
+        CREATE TRIGGER i AFTER INSERT ON t BEGIN
+          INSERT INTO words (rowid, v) VALUES (NEW.rowid, NEW.v); END;
+        \(isLinked ? "CREATE TRIGGER d AFTER DELETE ON t BEGIN \(removal) END;" : "")
+        \(self == .elsewhere ? other : "")
+        """
+    }
+  }
+
+  /// Nothing of a row that stays on its device is in a whole store, whatever indexes it.
+  @Test(arguments: Index.allCases)
+  func noWordOfARowWithoutAKeyIsInAWholeStore(index: Index) throws {
+    let path = scratch.path + "/whole.db"
+    let devices = try scratch.devices(
+      1,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, v, w);
+      CREATE TABLE pair (a TEXT, b INTEGER, v, PRIMARY KEY (a, b));
+      CREATE INDEX t_v ON t (v); \(index.sql)
+      INSERT INTO t VALUES ('a', 'openword first', 1), (NULL, 'zqxhidden qzxsecret', 2),
+        ('b', 'openword second', 3), (NULL, 'zqxhidden vqxagain', 4);
+      INSERT INTO pair VALUES ('x', 1, 1); ANALYZE;
+      """)
+    _ = try devices[0].store.snapshot(to: path)
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    for word in ["zqxhidden", "qzxsecret", "vqxagain"] {
+      #expect(bytes.range(of: Data(word.utf8)) == nil, "\(word)")
+    }
+    #expect(bytes.range(of: Data("openword".utf8)) != nil)
+    let program = try Program(path)
+    #expect(try program.rows("PRAGMA integrity_check") == ["ok"])
+    func count(_ word: String) throws -> [String] {
+      try program.rows("SELECT count(*) FROM words WHERE words MATCH '\(word)'")
+    }
+    #expect(try count("openword") == [index.isKept ? "2" : "0"])
+    #expect(try count("second") == [index.isKept ? "1" : "0"])
+    #expect(try count("zqxhidden") == ["0"])
+    #expect(
+      try program.rows("SELECT name FROM temp.sqlite_schema UNION ALL SELECT k FROM t ORDER BY 1")
+        == ["a", "b"])
+    // The device itself finds its rows.
+    if index != .external {
+      #expect(
+        try devices[0].rows("SELECT count(*) FROM words WHERE words MATCH 'zqxhidden'") == ["2"])
+    }
   }
 
   @Test func aRowWithADeclaredKeyThatIsNullStaysOnItsDevice() throws {

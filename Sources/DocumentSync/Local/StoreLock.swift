@@ -95,7 +95,12 @@ final class StoreLock: Sendable {
       detail: String(cString: strerror(reason)))
   }
 
-  func unlock() { close(descriptor) }
+  /// Releases the lock. Closing the file is not enough: a child process that this process starts at
+  /// the same moment has a copy of the descriptor until its program runs.
+  func unlock() {
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 
   /// Runs `body` while it holds the lock.
   static func hold<Value>(

@@ -66,6 +66,8 @@ struct DocumentBeginning: StoreSteps {
     _ = try WholeStoreUpload(
       store: store, directory: files.directory, turns: turns, context: files.context
     ).run()
+    // The synchronization for the upload reports to no caller.
+    try store.noteRowsWithoutKey()
     try records.noteSetUp()
   }
 }

@@ -52,9 +52,14 @@ struct LifeChecks {
     {
       throw lost("the counter is \(shown) instead of \(total)")
     }
-    let local = Set(try texts(program, "SELECT token FROM local").compactMap { $0[0] })
-    if let token = device.localTokens.first(where: { !local.contains($0) }) {
-      throw lost("\(token) is no longer in the table that stays here")
+    let local = try texts(
+      program, "SELECT token FROM local UNION ALL SELECT body FROM note WHERE id IS NULL")
+    let tokens = Set(local.compactMap { $0[0] })
+    if let token = device.localTokens.first(where: { !tokens.contains($0) }) {
+      throw lost("\(token), which stays here, is gone")
+    }
+    guard local.count == device.localTokens.count else {
+      throw lost("\(local.count) rows stay here instead of \(device.localTokens.count)")
     }
   }
 

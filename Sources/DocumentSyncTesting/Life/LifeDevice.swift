@@ -27,7 +27,7 @@ final class LifeDevice {
   var sealed = 0
   /// The number of these edits that the store had when it was last copied or backed up.
   var copied = 0
-  /// The content of the table that stays on the device.
+  /// The content of the table that stays on the device, and of the notes with NULL in their key.
   var localTokens: [String] = []
   var backup: Backup?
   /// The edits that the device has published as a removed client, before it knew of the removal.
@@ -92,8 +92,10 @@ final class LifeDevice {
   }
 
   /// Edits the store as a program that does not know about syncing would.
+  ///
+  /// - Parameter losesKeys: Whether some rows that stay on the device have NULL in their key.
   func edit(
-    _ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger, clock: FleetClock
+    _ edit: LifeStep.Edit, salt: UInt64, losesKeys: Bool, _ ledger: LifeLedger, clock: FleetClock
   ) throws {
     let program = try program(clock)
     try program.run("PRAGMA foreign_keys = ON")
@@ -136,7 +138,11 @@ final class LifeDevice {
       made.amount = Int64(salt % 5) + 1
       try program.run("UPDATE tally SET n = n + \(made.amount) WHERE name = 'all'")
     case .local:
-      try program.run("INSERT INTO local VALUES ('\(token)')")
+      let isNote = losesKeys && salt % 2 == 0
+      try program.run(
+        isNote
+          ? "INSERT INTO note VALUES (NULL, '\(token)', NULL)"
+          : "INSERT INTO local VALUES ('\(token)')")
       localTokens.append(token)
       return
     }

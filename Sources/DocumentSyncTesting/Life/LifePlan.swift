@@ -11,6 +11,8 @@ struct LifePlan: Sendable {
   var start: [String] = []
   /// The policies of devices that do not decide conflicts by stamps.
   var policies: [Int: SyncPolicies] = [:]
+  /// Whether some of the rows that stay on their device are rows with NULL in their key.
+  var losesKeys = false
   var steps: [LifeStep]
 
   /// The greatest number of stores in one history.
@@ -23,7 +25,8 @@ struct LifePlan: Sendable {
     var plan = LifePlan(seed: seed, devices: devices, steps: [])
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
-    let enabled = LifeFeatures.names.map(\.feature).reduce(into: LifeFeatures()) {
+    let kinds = LifeFeatures.names.map(\.feature).filter { $0 != .missingKeys }
+    let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
     }
     let count = 5 + Int(dice.next() % UInt64(max(1, steps)))
@@ -80,6 +83,9 @@ struct LifePlan: Sendable {
       }
     }
     if features.contains(.schemas) { plan.addSchema() }
+    // With dice of its own, so that the rest of the history stays the same.
+    var ownDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e75_6c6c)
+    plan.losesKeys = ownDice.chance(40) && features.contains(.missingKeys)
     return plan
   }
 

@@ -122,12 +122,19 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   /// Histories have random tables in addition to the fixed ones.
   package static let schemas = Self(rawValue: 1 << 8)
 
+  /// Programs insert rows with NULL in their key, which stay on the device.
+  package static let missingKeys = Self(rawValue: 1 << 9)
+
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 9 - 1)
+  package static let all = Self(rawValue: 1 << 10 - 1)
+  /// The kinds before those were added that change what a seed stands for. Histories that failed
+  /// before then are repeated with these.
+  package static let former = all.subtracting(.missingKeys)
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
     ("joins", .joins), ("copies", .copies), ("restores", .restores),
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
+    ("missingKeys", .missingKeys),
   ]
 }

@@ -143,7 +143,8 @@ final class LifeWorld {
     guard let device = devices[step.device] else { return }
     switch step {
     case .edit(_, let edit, let salt):
-      try device.edit(edit, salt: salt, ledger, clock: clock(device.number))
+      try device.edit(
+        edit, salt: salt, losesKeys: plan.losesKeys, ledger, clock: clock(device.number))
     case .work(_, let statements, let hasForeignKeys):
       self.statements += try device.work(
         statements, hasForeignKeys: hasForeignKeys, clock: clock(device.number))

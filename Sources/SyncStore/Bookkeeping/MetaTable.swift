@@ -33,6 +33,8 @@ enum MetaTable {
     case remade
     /// Set if the log has edits of an earlier client.
     case sharedLog
+    /// Set if rows had NULL in their key when the document began, until a sealing warns of them.
+    case keyMissing
     /// The result of all commands that the store has processed; the layer above joins those of two
     /// stores.
     case commandState
@@ -46,7 +48,7 @@ enum MetaTable {
       switch self {
       case .fingerprintKey, .configuration, .originalKeys: .document
       case .binding, .conflictJournal, .place, .incarnations, .formerNames, .excludedNames,
-        .remade, .sharedLog:
+        .remade, .sharedLog, .keyMissing:
         .device(.store)
       case .format, .commandState, .journalMode, .plainValues: .mixed
       }

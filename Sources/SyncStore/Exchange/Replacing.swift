@@ -43,7 +43,7 @@ struct Replacing {
     try checkOwn(session)
     try session.conflicts.journal.finish()
     result.vector = snapshot.vector
-    let former = try Former(
+    var former = try Former(
       device: DeviceData(session), ranges: ownRanges(session),
       lastConflict: session.conflicts.journal.summary().last,
       lastHistory: session.history.end())
@@ -58,6 +58,8 @@ struct Replacing {
     var mapping = KeyMapping(database: database, old: session.schema, new: schema)
     try mapping.build()
     let (rows, keys) = try exchangeRows(session, mapping, &result)
+    try session.conflicts.journal.finish()
+    former.lastConflict = try session.conflicts.journal.summary().last
     let before = session
     try checkCancellation()
     try exchangeBookkeeping(session, mapping)
@@ -157,6 +159,11 @@ struct Replacing {
     let rows = RowExchange(
       session: session, mapping: mapping, kept: schema.kept, work: work,
       checkCancellation: checkCancellation)
+    let alone = RowsWithoutKey(
+      session: session, old: mapping.old, new: mapping.new, leaving: schema.leavingTables)
+    // A merge takes these rows along itself.
+    let isMerged = if case .merged = own { true } else { false }
+    try isMerged ? alone.remove() : alone.putAside()
     try rows.putAside()
     let keys = try rows.declaredKeys()
     result.deletedRows += try rows.removeRows()
@@ -169,6 +176,7 @@ struct Replacing {
     }
     result.insertedRows += try rows.insertRows()
     try schema.makeIndexes()
+    if !isMerged { result.deletedRows += try alone.putBack() }
     try schema.rebuildUnfed()
     if try Int.fetchOne(database, sql: "PRAGMA main.user_version") != snapshot.userVersion {
       try database.execute(sql: "PRAGMA main.user_version = \(snapshot.userVersion)")

@@ -48,13 +48,16 @@ struct RowExchange {
   }
 
   /// Returns the SQL condition that a row `t` here has a key and the whole store has no equal row.
+  /// Rows without a key are on no other device (``RowsWithoutKey``).
   private func isDoomed(_ table: TableSchema) -> String {
     let equal = table.columns.indices.map { position in
       let here = "t.\(quoted(table.columns[position].name))"
       let there = mapping.mapped(position, of: table, row: "s")
       return "\(here) COLLATE BINARY IS \(there) AND typeof(\(here)) = typeof(\(there))"
     }
-    let keys = matchColumns(table).map { "t.\(quoted($0)) IS NOT NULL" }
+    let keys = (matchColumns(table) + (table.canLoseKeys ? table.keyColumns : [])).map {
+      "t.\(quoted($0)) IS NOT NULL"
+    }
     return keys.joined(separator: " AND ")
       + " AND NOT EXISTS (SELECT 1 FROM \(whole(table)) AS s WHERE "
       + ([match(table)] + equal).joined(separator: " AND ") + ")"
@@ -276,7 +279,9 @@ struct RowExchange {
         terms.append(mapping.mappedKey(of: table, row: "s"))
       }
       // SQLite lets keys be NULL; such rows stay on their device.
-      var conditions = matchColumns(table).map { "s.\(quoted($0)) IS NOT NULL" }
+      var conditions = (matchColumns(table) + (table.canLoseKeys ? table.keyColumns : [])).map {
+        "s.\(quoted($0)) IS NOT NULL"
+      }
       if kept.contains(table.id) {
         let match = zip(matchColumns(table), mappedMatch(table, row: "s")).map {
           "t.\(quoted($0)) = \($1)"

@@ -85,7 +85,10 @@ struct CopiedVersions {
     guard table.mergeType == .keepBoth, try canBeCopy(row.key, in: table) else { return false }
     switch (change.action, row.state.existence) {
     case (.insert, .deleted):
-      return session.clients.precedes(change.stamp, row.state.existenceStamp)
+      // An insertion that is later than a known version brings an edited row back to life.
+      let known = row.state.version(in: table, precedes: session.clients.precedes)
+      return change.stamp.time <= known.time
+        && session.clients.precedes(change.stamp, row.state.existenceStamp)
     case (.delete, .inserted), (.erase, .inserted):
       return row.state.exceptions.isEmpty
         && row.state.cellStamp.time == row.state.existenceStamp.time

@@ -92,9 +92,23 @@ extension StoreSession {
     return columns
   }
 
-  /// Warns of rows without a key in the tables that were edited.
+  /// Returns whether any table has rows without a key.
+  func hasRowsWithoutKey() throws -> Bool {
+    try schema.tables.contains { try rowsWithoutKey($0) > 0 }
+  }
+
+  /// Returns whether no sealing has warned of the rows without a key that were there when the
+  /// document began.
+  func isWarningOfKeysDue() throws -> Bool {
+    try MetaTable.read(.keyMissing, database) != nil
+  }
+
+  /// Warns of rows without a key in the tables that were edited, and the first time in all tables.
   func warnOfRowsWithoutKey() throws {
-    for table in try tablesWithEdits() where try mayLackKeys(table) {
+    let isDue = try isWarningOfKeysDue()
+    if isDue { try MetaTable.remove(.keyMissing, database) }
+    for table in isDue ? schema.tables : try tablesWithEdits()
+    where try isDue || mayLackKeys(table) {
       let count = try rowsWithoutKey(table)
       guard count > 0 else { continue }
       var warning = SyncWarning(

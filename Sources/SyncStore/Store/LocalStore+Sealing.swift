@@ -32,10 +32,17 @@ extension LocalStore {
     return report
   }
 
-  /// Returns whether there are edits to seal.
+  /// Has the next sealing warn of the rows that have NULL in their key now, if there are any.
+  package func noteRowsWithoutKey() throws {
+    guard try read({ try $0.hasRowsWithoutKey() }) else { return }
+    try write { try MetaTable.write(.keyMissing, to: [1], $0.database) }
+  }
+
+  /// Returns whether there are edits to seal, or rows to warn of.
   private func hasUnsealedEdits() throws -> Bool {
     try read {
       try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
+        || $0.isWarningOfKeysDue()
     }
   }
 

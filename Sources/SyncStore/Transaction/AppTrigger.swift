@@ -40,6 +40,11 @@ struct AppTrigger {
 
   var triggerName: SQLName { tokens.tokens[name].name }
 
+  /// Whether the deletion of a row fires it.
+  var firesOnDeletion: Bool {
+    tokens.tokens[(name + 1)..<table].contains { $0.isWord("DELETE") }
+  }
+
   /// Returns a statement that fires the trigger, with which the caller tries whether the trigger
   /// compiles.
   func firingStatement(_ database: Database) throws -> String {

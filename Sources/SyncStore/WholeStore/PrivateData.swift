@@ -17,8 +17,8 @@ struct PrivateData {
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
-    try removeRowsWithoutKey()
-    try removeStatistics()
+    let emptied = try removeRowsWithoutKey()
+    try removeStatistics(alsoOf: emptied)
     try removeDerivedText()
   }
 
@@ -44,20 +44,35 @@ struct PrivateData {
       sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
   }
 
-  /// Removes rows with NULL in their key, also from full-text tables that index them where they are.
-  private func removeRowsWithoutKey() throws {
-    var emptied: Set<SQLName> = []
+  /// Removes rows with NULL in their key, also from full-text tables. Returns the tables that had
+  /// such rows.
+  private func removeRowsWithoutKey() throws -> [SQLName] {
+    var emptied: [SQLName] = []
     for table in schema.tables where table.canLoseKeys {
-      try database.execute(
-        sql: "DELETE FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))")
-      if database.changesCount > 0 { emptied.insert(table.name.folded) }
+      let hasSome = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName) AS t "
+          + "WHERE \(table.isWithoutKey("t")))")
+      if hasSome == true { emptied.append(table.name) }
     }
-    guard !emptied.isEmpty else { return }
+    guard !emptied.isEmpty else { return [] }
+    let texts = try FedTables(database: database, virtualTables: virtualTables)
+    var unknown: Set<SQLName> = []
+    for table in schema.tables where emptied.contains(table.name) {
+      let isWithoutKey = "DELETE FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))"
+      unknown.formUnion(try texts.remove(by: isWithoutKey, from: table.name))
+    }
     for name in virtualTables {
       let sql = try definition(of: name)
-      guard let content = Self.contentTable(sql), emptied.contains(content.folded) else { continue }
-      try empty(name, sql: sql, content: content)
+      let content = Self.contentTable(sql)
+      let isContent = content.map { table in emptied.contains { $0.isSame(as: table) } } ?? false
+      if unknown.contains(name) && !isContent {
+        try empty(name, sql: sql, content: content)
+      } else if isContent || emptied.contains(where: { texts.isFed(name, by: $0) }) {
+        try forgetWords(of: name, sql: sql, content: content)
+      }
     }
+    return emptied
   }
 
   private var virtualTables: [SQLName] {
@@ -71,8 +86,8 @@ struct PrivateData {
   }
 
   /// ANALYZE keeps samples of values.
-  private func removeStatistics() throws {
-    let tables = excludedTables + tablesWithExcludedColumns.map(\.name)
+  private func removeStatistics(alsoOf others: [SQLName]) throws {
+    let tables = excludedTables + tablesWithExcludedColumns.map(\.name) + others
     for statistics in ["sqlite_stat1", "sqlite_stat3", "sqlite_stat4"]
     where try database.tableExists(statistics) {
       for table in tables {
@@ -131,17 +146,36 @@ struct PrivateData {
     return nil
   }
 
+  /// Removes everything from a virtual table, or what its content table does not contain any more.
   private func empty(_ name: SQLName, sql: String, content: SQLName?) throws {
-    let words = SQLTokens(sql).tokens
-    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].name }
-    guard let module, module.begins(with: "fts") else {
+    guard let module = Self.fullTextModule(sql) else {
       return try database.execute(sql: "DELETE FROM \(quoted(name))")
     }
-    let isContentless = content == ""
+    if content == "", !module.begins(with: "fts5") {
+      // It cannot delete.
+      try database.execute(sql: "DROP TABLE \(quoted(name))")
+      return try database.execute(sql: sql)
+    }
     if content == nil { try database.execute(sql: "DELETE FROM \(quoted(name))") }
-    // Deleting leaves the words where they are until they are merged.
+    try run(content == "" ? "delete-all" : "rebuild", on: name)
+  }
+
+  /// Removes the words of rows that were deleted from a full-text table: deleting leaves them where
+  /// they are until they are merged.
+  private func forgetWords(of name: SQLName, sql: String, content: SQLName?) throws {
+    guard Self.fullTextModule(sql) != nil else { return }
+    try run(content == "" ? "optimize" : "rebuild", on: name)
+  }
+
+  private func run(_ command: String, on table: SQLName) throws {
     try database.execute(
-      sql: "INSERT INTO \(quoted(name)) (\(quoted(name))) VALUES (?)",
-      arguments: [isContentless ? "delete-all" : "rebuild"])
+      sql: "INSERT INTO \(quoted(table)) (\(quoted(table))) VALUES (?)", arguments: [command])
+  }
+
+  /// Returns the module of a full-text table; `nil` for other virtual tables.
+  private static func fullTextModule(_ sql: String) -> SQLName? {
+    let words = SQLTokens(sql).tokens
+    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].name }
+    return module.flatMap { $0.begins(with: "fts") ? $0 : nil }
   }
 }

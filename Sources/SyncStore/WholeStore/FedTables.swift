@@ -1,0 +1,92 @@
+import GRDB
+import SyncModel
+
+/// The virtual tables that triggers of the application fill, such as full-text tables, in a copy of
+/// a store.
+struct FedTables {
+  let database: Database
+  private let triggers: [AppTrigger]
+  private let virtualTables: [SQLName]
+
+  init(database: Database, virtualTables: [SQLName]) throws {
+    self.database = database
+    self.virtualTables = virtualTables
+    triggers = try String.fetchAll(
+      database,
+      sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' "
+        + "AND name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid"
+    ).compactMap(AppTrigger.init)
+  }
+
+  /// Returns whether a trigger writes values of a table to a virtual table.
+  func isFed(_ virtualTable: SQLName, by table: SQLName) -> Bool {
+    triggers.contains { trigger in
+      trigger.statements(writingTo: virtualTable).contains { statement in
+        trigger.tableName.isSame(as: table) || statement.contains { $0.isName(table) }
+      }
+    }
+  }
+
+  /// Returns whether the application removes a deleted row from a virtual table: the deletion
+  /// fires a trigger, and rows of other tables bring no values of the row there.
+  private func isCleared(_ virtualTable: SQLName, of table: SQLName) -> Bool {
+    let writing = triggers.filter { !$0.statements(writingTo: virtualTable).isEmpty }
+    return writing.contains { $0.firesOnDeletion && $0.tableName.isSame(as: table) }
+      && writing.allSatisfy { trigger in
+        trigger.tableName.isSame(as: table)
+          || trigger.statements(writingTo: virtualTable).allSatisfy { statement in
+            !statement.contains { $0.isName(table) }
+          }
+      }
+  }
+
+  /// Deletes rows of a table, and lets the application's triggers remove them from virtual tables.
+  /// Returns the virtual tables that may still have values of these rows.
+  ///
+  /// - Parameter deletion: The statement that deletes the rows.
+  func remove(by deletion: String, from table: SQLName) throws -> Set<SQLName> {
+    let fed = virtualTables.filter { isFed($0, by: table) }
+    guard !fed.isEmpty else {
+      try database.execute(sql: deletion)
+      return []
+    }
+    try database.execute(sql: "SAVEPOINT docsync_clearing")
+    do {
+      try copyDeletionTriggers(of: table)
+      try database.execute(sql: deletion)
+      try dropCopies()
+      try database.execute(sql: "RELEASE docsync_clearing")
+      return Set(fed.filter { !isCleared($0, of: table) })
+    } catch let error as DatabaseError where Self.canBeOfTrigger(error) {
+      try TransactionEnded.check(database, after: error)
+      try database.execute(sql: "ROLLBACK TO docsync_clearing; RELEASE docsync_clearing")
+    }
+    try database.execute(sql: deletion)
+    return Set(fed)
+  }
+
+  /// Returns whether a trigger may have made the deletion fail: it calls a function of the
+  /// application, or the virtual table is damaged.
+  private static func canBeOfTrigger(_ error: DatabaseError) -> Bool {
+    [.SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_CORRUPT].contains(
+      error.resultCode)
+  }
+
+  private func copyDeletionTriggers(of table: SQLName) throws {
+    let own = triggers.filter { $0.firesOnDeletion && $0.tableName.isSame(as: table) }
+    for (number, trigger) in own.enumerated() {
+      let copy = trigger.temporary(named: "docsync_clear_\(number)", condition: "1") { target in
+        virtualTables.contains { $0.isSame(as: target) }
+      }
+      if let copy { try database.execute(sql: copy) }
+    }
+  }
+
+  private func dropCopies() throws {
+    let copies = try SQLName.fetchAll(
+      database,
+      sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' "
+        + "AND name GLOB 'docsync_clear_*'")
+    for name in copies { try database.execute(sql: "DROP TRIGGER temp.\(quoted(name))") }
+  }
+}
