@@ -59,9 +59,10 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
       if try retire(lastRevision: lastRevision ?? 0) { _ = try pass.run() }
       begin(.uploading, count: 1)
-      try applications.noteRemoval(
-        of: client, by: binding.client, described: binding.clientDescription)
-      try files.publications.end()
+      try files.publishing(for: store) {
+        try applications.noteRemoval(
+          of: client, by: binding.client, described: binding.clientDescription)
+      }
       report { $0.completedCount = 1 }
       described.status = .removed
       return described
