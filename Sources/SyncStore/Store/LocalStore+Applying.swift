@@ -45,7 +45,7 @@ extension LocalStore {
             // They come again from the directory.
             try session.inbox.remove(of: refused.client, after: refused.number - 1)
           }
-          _ = try seal(session, checkCancellation: checkCancellation)
+          try seal(session, checkCancellation: checkCancellation)
           try session.setCache(pending.isLarge ? .applyingLarge : .applying)
           let isDone = try applyGroup(
             of: rowsPerTransaction, &pending, session, &report, checkCancellation, onApplied)
@@ -213,6 +213,6 @@ extension ApplyReport {
   fileprivate mutating func add(_ recorder: ConflictRecorder) {
     conflicts += recorder.count
     questions += recorder.questions.sorted().filter { !questions.contains($0) }
-    warnings = SyncWarning.joining(warnings + recorder.warnings.all)
+    warnings = SyncWarning.joining(warnings + recorder.takeWarnings())
   }
 }
