@@ -17,8 +17,7 @@ struct PrivateData {
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
-    try removeRowsWithoutKey()
-    try removeStatistics()
+    try removeStatistics(of: try removeRowsWithoutKey())
     try removeDerivedText()
   }
 
@@ -45,19 +44,21 @@ struct PrivateData {
   }
 
   /// Removes rows with NULL in their key, also from full-text tables that index them where they are.
-  private func removeRowsWithoutKey() throws {
+  /// Returns the names of the tables that had such rows.
+  private func removeRowsWithoutKey() throws -> Set<SQLName> {
     var emptied: Set<SQLName> = []
     for table in schema.tables where table.canLoseKeys {
       try database.execute(
         sql: "DELETE FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))")
       if database.changesCount > 0 { emptied.insert(table.name.folded) }
     }
-    guard !emptied.isEmpty else { return }
+    guard !emptied.isEmpty else { return [] }
     for name in virtualTables {
       let sql = try definition(of: name)
       guard let content = Self.contentTable(sql), emptied.contains(content.folded) else { continue }
       try empty(name, sql: sql, content: content)
     }
+    return emptied
   }
 
   private var virtualTables: [SQLName] {
@@ -71,8 +72,10 @@ struct PrivateData {
   }
 
   /// ANALYZE keeps samples of values.
-  private func removeStatistics() throws {
-    let tables = excludedTables + tablesWithExcludedColumns.map(\.name)
+  ///
+  /// - Parameter emptied: Tables of which rows were removed.
+  private func removeStatistics(of emptied: Set<SQLName>) throws {
+    let tables = excludedTables + tablesWithExcludedColumns.map(\.name) + emptied
     for statistics in ["sqlite_stat1", "sqlite_stat3", "sqlite_stat4"]
     where try database.tableExists(statistics) {
       for table in tables {
