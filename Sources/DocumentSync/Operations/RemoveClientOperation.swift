@@ -74,10 +74,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   /// A client without a marker may be a member, since its markers may not have
   /// arrived.
   private func retire(lastRevision: UInt64) throws -> Bool {
-    let binding = store.binding
-    let state = try CommandState.decoded(
-      store.commandState(), generation: binding.generation, client: binding.client,
-      path: store.path)
+    let state = try CommandState.read(from: store)
     let counting = Members.counting(state.retirements, revisions: [client: lastRevision])
     guard counting[client]?.contains(where: { $0.reason == .removed }) != true else { return false }
     try CommandSteps.enqueue(
