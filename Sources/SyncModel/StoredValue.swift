@@ -37,6 +37,11 @@ package enum StoredNumbers {
     guard count >= least, count <= greatestCount else { throw outOfBounds(name, count) }
   }
 
+  /// Checks a number that counts down from -1.
+  package static func check(_ name: String, negative number: Int) throws {
+    guard number < 0, number >= -greatestCount else { throw outOfBounds(name, number) }
+  }
+
   /// Checks a time in milliseconds, before or after 1970.
   package static func check(_ name: String, milliseconds: Int64?) throws {
     guard let milliseconds else { return }

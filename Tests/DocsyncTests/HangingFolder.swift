@@ -65,11 +65,13 @@
       "export LD_PRELOAD='\(library)' HANGING_NAME='\(name)' HANGING_MARK='\(mark)'"
     }
 
-    /// Waits until a process hangs; returns false if the process ends before.
+    /// Waits until a process hangs; returns false if the process ends before, or goes on for two
+    /// minutes.
     func hangs(_ process: Process) -> Bool {
+      let deadline = Date(timeIntervalSinceNow: 120)
       while !FileManager.default.fileExists(atPath: mark) {
-        if !process.isRunning { return false }
-        sched_yield()
+        guard process.isRunning, Date() < deadline else { return false }
+        Thread.sleep(forTimeInterval: 0.005)
       }
       return true
     }

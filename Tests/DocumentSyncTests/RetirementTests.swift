@@ -411,9 +411,6 @@ extension CommandSteps {
   fileprivate static func retirements(
     of manager: DocumentSyncManager
   ) throws -> [CommandState.Retirement] {
-    try CommandState.decoded(
-      manager.store.commandState(), generation: manager.binding.generation,
-      client: manager.binding.client
-    ).retirements
+    try CommandState.read(from: manager.store).retirements
   }
 }

@@ -85,6 +85,30 @@ struct UnfinishedFilesTests {
     #expect(fleet.counters[0].counts.removals == 0)
   }
 
+  /// Other operations publish before a synchronization has removed the file of the killed process.
+  @Test func theNoteOfAKilledPublicationStaysUntilItsFileIsRemoved() async throws {
+    var fleet = try await TestFleet(2)
+    try await fleet.settle()
+    try fleet[0].put("x", "1")
+    // Then the next synchronization has no change set to publish.
+    fleet.directories[0].script(
+      FaultyDirectory.Fault(.stopBeforeRename, on: .publish, pathPart: "RecentSyncs"))
+    await #expect(throws: (any Error).self) { try await fleet[0].synchronize() }
+    for name in ["first name", "second name"] {
+      try await fleet.reopen(0)
+      try await fleet[0].describeClient(name)
+      #expect(Self.unfinished(fleet.memory).count == 1)
+    }
+    try await fleet[0].synchronize()
+    #expect(Self.unfinished(fleet.memory) == [])
+    // Now the note is gone.
+    try await fleet.settle()
+    try await fleet.reopen(0)
+    fleet.counters[0].reset()
+    #expect(try await fleet[0].synchronize().listings == 3)
+    #expect(fleet.counters[0].counts.removals == 0)
+  }
+
   /// The process goes on after a publication that failed.
   @Test func aFileOfAFailedPublicationGoesInTheSameProcess() async throws {
     let fleet = try await TestFleet(2)

@@ -17,7 +17,7 @@ struct FleetRuns: AsyncParsableCommand {
   @Flag(
     help: ArgumentHelp(
       "Simulate the life of a document instead of schemas and merging: devices join, leave, are "
-        + "copied, restored and retired, files are cleared away."))
+        + "copied, restored and retired, files are removed."))
   var life = false
 
   @Option(help: "How many histories to simulate.")

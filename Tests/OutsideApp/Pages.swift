@@ -11,6 +11,15 @@ final class Shown: Sendable {
   @Sendable func show(_ line: String) { lock.withLock { lines.append(line) } }
 }
 
+/// Waits until a condition holds, at most for two minutes.
+private func waiting(for text: String, _ holds: () -> Bool) async throws {
+  let deadline = ContinuousClock.now + .seconds(120)
+  while !holds() {
+    try expect(ContinuousClock.now < deadline, "waited in vain for \(text)")
+    try await Task.sleep(for: .milliseconds(20))
+  }
+}
+
 /// Goes through the articles with two devices and two documents.
 struct Pages {
   let folder: URL
@@ -77,7 +86,7 @@ struct Pages {
     try expect(shown.all.contains { $0.hasPrefix("finished") }, "\(shown.all)")
     try expect(try await synchronize(phone, for: .seconds(60)) != nil, "it took a minute")
     let queue = synchronize(laptop, before: phone)
-    while queue.operationCount > 0 { try await Task.sleep(for: .milliseconds(20)) }
+    try await waiting(for: "the queue to end") { queue.operationCount == 0 }
     try expect(try await laptop.status().unsealedEdits == 0, "the queue did not send")
   }
 
@@ -113,7 +122,7 @@ struct Pages {
   private func end(_ manager: DocumentSyncManager) async throws {
     let shown = Shown()
     async let states: Void = showStates(of: manager, show: shown.show)
-    while shown.all.isEmpty { try await Task.sleep(for: .milliseconds(20)) }
+    try await waiting(for: "the first state") { !shown.all.isEmpty }
     try expect(try await leave(manager, isConfirmed: true), "it has not left")
     await states
     try expect(shown.all == ["In sync", "Local only"], "\(shown.all)")

@@ -1,8 +1,29 @@
+import CSQLite
 import Foundation
+import GRDB
 import SyncModel
 import Testing
 
 @testable import SyncStore
+
+/// Counts what SQLite does for a store.
+private final class StepCounter {
+  /// In hundreds of instructions of SQLite's virtual machine.
+  private(set) var count = 0
+
+  func watch(_ store: LocalStore) {
+    store.connection.queue.inDatabase { database in
+      sqlite3_progress_handler(
+        database.sqliteConnection, 100,
+        { counter in
+          if let counter {
+            Unmanaged<StepCounter>.fromOpaque(counter).takeUnretainedValue().count += 1
+          }
+          return 0
+        }, Unmanaged.passUnretained(self).toOpaque())
+    }
+  }
+}
 
 /// A database with rows of its own joins a document.
 @Suite struct DatabaseMergeTests {
@@ -93,6 +114,84 @@ import Testing
     #expect(try devices[0].store.status().rowsWithoutKey == [:])
     let findings = try LocalStore.verify(at: devices[1].path).report.findings
     #expect(findings.map(\.kind) == [.rowWithoutKey, .rowWithoutKey])
+  }
+
+  /// A declared reference may lead nowhere, also in a table that refers to itself.
+  @Test func rowsWithNullInTheirKeyMayReferToNoRow() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["page": ["parent": "page"]]
+    let (devices, merged) = try join(
+      "CREATE TABLE page (slug TEXT PRIMARY KEY, parent TEXT NOT NULL DEFAULT '');",
+      document: "INSERT INTO page VALUES ('a', '')",
+      local: "INSERT INTO page VALUES (NULL, ''), ('b', ''), (NULL, 'b')",
+      configuration: configuration)
+    #expect(merged.refusedRows == 0 && merged.insertedRows == 3)
+    #expect(
+      try devices[1].rows("SELECT slug, parent FROM page ORDER BY slug, parent")
+        == ["NULL|", "NULL|b", "a|", "b|"])
+  }
+
+  private static let circle = """
+    CREATE TABLE page (id INTEGER PRIMARY KEY, slug TEXT UNIQUE, next INTEGER REFERENCES page);
+    """
+
+  private var circleConfiguration: StoreConfiguration {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["page": .columns(["slug"])]
+    return configuration
+  }
+
+  /// The key of a row that is refused is another row's in the document.
+  @Test func nothingRefersToAnotherRowInPlaceOfOneThatIsRefused() throws {
+    let (devices, merged) = try join(
+      Self.circle, document: "INSERT INTO page VALUES (2, 'other', NULL)",
+      local: "INSERT INTO page VALUES (1, NULL, 2), (2, NULL, 1), (3, 'c', 2)",
+      configuration: circleConfiguration)
+    #expect(merged.refusedRows == 3 && merged.insertedRows == 0)
+    #expect(try devices[1].rows("SELECT slug FROM page WHERE next IS NOT NULL") == [])
+    let messages = try devices[1].store.conflicts().map(\.message)
+    #expect(
+      messages == [
+        "the row that it refers to is not there", "the row that it refers to is not there",
+        "it and the row that it refers to refer to one another",
+      ])
+  }
+
+  @Test func aRowWithoutAKeyIsMergedOnceIfAnotherLeadsToIt() throws {
+    let (devices, merged) = try join(
+      Self.circle, document: "INSERT INTO page VALUES (9, 'other', NULL)",
+      local: "INSERT INTO page VALUES (1, 'c', 2), (2, NULL, NULL)",
+      configuration: circleConfiguration)
+    #expect(merged.insertedRows == 2)
+    #expect(try devices[1].rows("SELECT id FROM page WHERE slug IS NULL") == ["2"])
+  }
+
+  /// Each row is looked for among those that are here.
+  @Test func theStepsForRowsWithNullInTheirKeyGrowWithTheirNumber() throws {
+    let steps = try [500, 1_000].map { count in
+      let name = "\(count)"
+      let first = try scratch.devices(1, "CREATE TABLE t (k TEXT PRIMARY KEY, v)")[0]
+      let database = scratch.path + "/local-\(name).db"
+      try Program(database).run(
+        """
+        CREATE TABLE t (k TEXT PRIMARY KEY, v);
+        WITH RECURSIVE n (v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < \(count))
+        INSERT INTO t SELECT NULL, v FROM n;
+        """)
+      let path = scratch.path + "/joined-\(name).db"
+      _ = try first.outgoing()
+      _ = try first.store.snapshot(to: path)
+      try first.store.close()
+      try FileManager.default.removeItem(atPath: first.path)
+      let counter = StepCounter()
+      let (store, merged) = try LocalStore.adopt(
+        snapshotAt: path, mergingDatabaseAt: database, binding: scratch.binding(name),
+        catchUp: counter.watch)
+      #expect(merged.insertedRows == count)
+      try store.close()
+      return counter.count
+    }
+    #expect(steps[1] < 3 * steps[0], "\(steps)")
   }
 
   @Test func rowsThatAreTheSameAreNoEdits() throws {

@@ -25,6 +25,18 @@ import Testing
     return (devices[0], devices[1])
   }
 
+  @Test(arguments: [0, 1, Int.min])
+  func aNumberOfATableThatIsNotNegativeIsRefused(number: Int) throws {
+    let table = FormerNames.Table(
+      name: "t", wireName: "t", identity: SQLText("primaryKey"), columns: [:])
+    try FormerNames(tables: [-1: table]).checkNumbers()
+    #expect {
+      try FormerNames(tables: [number: table]).checkNumbers()
+    } throws: {
+      "\($0)" == "table is \(number)"
+    }
+  }
+
   private static let table = """
     CREATE TABLE t (id TEXT PRIMARY KEY, a, b, c);
     INSERT INTO t VALUES ('x', 'base a', 'base b', 'base c');

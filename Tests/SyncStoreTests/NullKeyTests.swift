@@ -51,6 +51,32 @@ import Testing
     #expect(try devices[0].store.status().rowsWithoutKey == ["pair": 1])
   }
 
+  /// ANALYZE keeps samples of values, in `sqlite_stat4` if SQLite was built for that.
+  @Test func aWholeStoreHasNoSamplesOfRowsWithoutAKey() throws {
+    let devices = try scratch.devices(
+      1,
+      "CREATE TABLE t (k TEXT PRIMARY KEY, v); CREATE INDEX i ON t (v);"
+        + "CREATE TABLE u (k TEXT PRIMARY KEY, v); INSERT INTO u VALUES ('u', 1)")
+    try devices[0].run(
+      """
+      INSERT INTO t VALUES ('a', 'shown'), (NULL, 'hiddenvalue'); ANALYZE;
+      PRAGMA writable_schema = ON;
+      CREATE TABLE IF NOT EXISTS sqlite_stat4 (tbl, idx, neq, nlt, ndlt, sample);
+      PRAGMA writable_schema = OFF;
+      INSERT INTO sqlite_stat4 VALUES ('t', 'i', '1 1', '0 0', '0 0', X'03231768696464656E76616C756502');
+      """)
+    _ = try devices[0].outgoing()
+    let copy = scratch.path + "/copy.db"
+    _ = try devices[0].store.snapshot(to: copy)
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: copy))
+    #expect(bytes.range(of: Data("shown".utf8)) != nil)
+    #expect(bytes.range(of: Data("hiddenvalue".utf8)) == nil)
+    let program = try Program(copy)
+    #expect(try program.rows("SELECT count(*) FROM sqlite_stat4 WHERE tbl = 't'") == ["0"])
+    #expect(
+      try program.rows("SELECT DISTINCT tbl FROM sqlite_stat1 WHERE tbl IN ('t', 'u')") == ["u"])
+  }
+
   @Test func aKeyThatIsSetToNullComesBack() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run(

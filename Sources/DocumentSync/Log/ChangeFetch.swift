@@ -307,7 +307,7 @@ final class ChangeFetch: StoreSteps {
     gap = gap ?? (client, number)
     wait(
       client, number, .clearedAway,
-      "it was cleared away, and this store does not have it", path: layout.syncChanges(of: client))
+      "it was removed, and this store does not have it", path: layout.syncChanges(of: client))
   }
 
   // MARK: Reading

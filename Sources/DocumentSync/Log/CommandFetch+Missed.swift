@@ -36,7 +36,7 @@ extension CommandFetch {
       guard lowest > next else { continue }
       var warning = SyncWarning(
         .commandsMissed,
-        message: "this device missed a command, which was cleared away before it returned")
+        message: "this device missed a command, which was removed before it returned")
       warning.client = client
       warning.count = Int(clamping: lowest - next)
       missed.warnings.append(warning)

@@ -67,7 +67,7 @@ struct CommandFetch: StoreSteps {
         session.report.waiting.append(
           SyncReport.Wait(
             client: client, number: number, reason: .clearedAway,
-            message: "it was cleared away, and this device has not processed it",
+            message: "it was removed, and this device has not processed it",
             path: layout.syncCommands(of: client).description, isCommand: true))
         return
       }

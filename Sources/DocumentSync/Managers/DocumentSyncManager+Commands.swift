@@ -12,7 +12,7 @@ extension DocumentSyncManager {
   ///
   /// Each member gets the command once, before the changes that are sent with
   /// it or later. A device that joins afterwards does not get it. Nor does a
-  /// retired device that comes back after the command was cleared away; the
+  /// retired device that comes back after the command was removed; the
   /// device's report then has a warning. Throws `commandTooLarge`.
   ///
   /// - Parameters:

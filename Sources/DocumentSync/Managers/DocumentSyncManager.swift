@@ -129,12 +129,8 @@ public final class DocumentSyncManager: Sendable {
   public func listClients(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
-    let retirements = try await use("list the clients") { store in
-      let binding = store.binding
-      return try CommandState.decoded(
-        store.commandState(), generation: binding.generation, client: binding.client,
-        path: store.path
-      ).retirements
+    let retirements = try await use("list the clients") {
+      try CommandState.read(from: $0).retirements
     }
     return try await run(
       ListClientsOperation(

@@ -122,6 +122,14 @@ struct CommandState: Hashable, Codable {
     return Array(try encoder.encode(self))
   }
 
+  /// Returns the state of a store's client in its generation.
+  static func read(from store: LocalStore) throws -> CommandState {
+    let binding = store.binding
+    return try decoded(
+      store.commandState(), generation: binding.generation, client: binding.client,
+      path: store.path)
+  }
+
   /// Decodes a store's state; returns an empty state for a new generation.
   ///
   /// If the state is that of another client, from a snapshot or a former

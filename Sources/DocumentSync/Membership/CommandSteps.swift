@@ -13,9 +13,7 @@ struct CommandSteps: StoreSteps {
   /// The result of all processed commands.
   func state() throws -> CommandState {
     try session.held.value(Self.heldState, of: binding) {
-      try CommandState.decoded(
-        store.commandState(), generation: binding.generation, client: binding.client,
-        path: store.path)
+      try CommandState.read(from: store)
     }
   }
 

@@ -68,8 +68,9 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
         // another device has begun it.
         let hasShared = store.binding.ancestor != nil
         do {
-          try hasShared ? beginning.completeOrYield() : beginning.complete()
-          try files.publications.end()
+          try files.publishing(for: store) {
+            try hasShared ? beginning.completeOrYield() : beginning.complete()
+          }
           return store
         } catch let error as SyncError
           where !hasShared

@@ -29,12 +29,12 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
       try StoreLock.hold(store: store.path, operation: verb) {
         let binding = store.binding
         files.expectRoot(binding)
-        files.publications.keep(in: store)
-        try ApplicationSteps(files).describe(
-          binding.client, as: descriptions.client ?? binding.clientDescription,
-          ancestor: binding.ancestor, userInfo: descriptions.clientInfo,
-          document: binding.document)
-        try files.publications.end()
+        try files.publishing(for: store) {
+          try ApplicationSteps(files).describe(
+            binding.client, as: descriptions.client ?? binding.clientDescription,
+            ancestor: binding.ancestor, userInfo: descriptions.clientInfo,
+            document: binding.document)
+        }
         if let name = descriptions.client { try store.setClientDescription(name) }
         report { $0.completedCount = 1 }
       }

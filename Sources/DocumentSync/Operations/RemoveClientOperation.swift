@@ -59,9 +59,10 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
       if try retire(lastRevision: lastRevision ?? 0) { _ = try pass.run() }
       begin(.uploading, count: 1)
-      try applications.noteRemoval(
-        of: client, by: binding.client, described: binding.clientDescription)
-      try files.publications.end()
+      try files.publishing(for: store) {
+        try applications.noteRemoval(
+          of: client, by: binding.client, described: binding.clientDescription)
+      }
       report { $0.completedCount = 1 }
       described.status = .removed
       return described
@@ -73,10 +74,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   /// A client without a marker may be a member, since its markers may not have
   /// arrived.
   private func retire(lastRevision: UInt64) throws -> Bool {
-    let binding = store.binding
-    let state = try CommandState.decoded(
-      store.commandState(), generation: binding.generation, client: binding.client,
-      path: store.path)
+    let state = try CommandState.read(from: store)
     let counting = Members.counting(state.retirements, revisions: [client: lastRevision])
     guard counting[client]?.contains(where: { $0.reason == .removed }) != true else { return false }
     try CommandSteps.enqueue(

@@ -41,6 +41,7 @@ extension SyncPass {
     guard try files.publications.isLeft() else { return }
     context.environment.logger.notice("an earlier publication was interrupted")
     try files.removeLeftovers(of: client)
+    files.publications.noteRemoval()
     turns.notePublication()
   }
 

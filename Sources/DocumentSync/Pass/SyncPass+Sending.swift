@@ -49,7 +49,6 @@ extension SyncPass {
     }
     let hint = files.directory.hint
     if binding.directory != hint { try store.setDirectory(hint) }
-    try files.publications.end()
     let counts = files.counts
     session.report.listings = counts.listings
     session.report.bytesReceived = counts.bytesRead

@@ -82,7 +82,7 @@ struct SyncPass: StoreSteps, Sendable {
   /// questions, and tells the others.
   func send(_ fetched: Fetched) throws -> SyncReport {
     do {
-      try sendOnce(fetched)
+      try files.publishing(for: store) { try sendOnce(fetched) }
       return session.report
     } catch let fork as Fork {
       throw forked(fork)

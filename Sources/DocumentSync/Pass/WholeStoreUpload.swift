@@ -22,9 +22,9 @@ struct WholeStoreUpload {
       do {
         let files = SharedFiles(directory, context: context)
         files.expectRoot(store.binding)
-        files.publications.keep(in: store)
-        let uploaded = try WholeStoreSteps(files).upload(store)
-        try files.publications.end()
+        let uploaded = try files.publishing(for: store) {
+          try WholeStoreSteps(files).upload(store)
+        }
         _ = try pass.run()
         return uploaded
       } catch let error as StoreError

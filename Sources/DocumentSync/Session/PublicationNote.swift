@@ -5,8 +5,9 @@ import SyncStore
 /// A note in the store that this client may have unfinished files in its `Temporary` folder.
 ///
 /// It is written before the first publication of an operation and removed after the last one. If it
-/// is there when a synchronization begins, the process of an earlier operation was killed. So no
-/// folder has to be listed to find that out.
+/// is there when an operation begins, the process of an earlier operation was killed. Then it stays
+/// until a synchronization has removed the unfinished files. So no folder has to be listed to find
+/// that out.
 final class PublicationNote: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var store: LocalStore?
@@ -49,12 +50,16 @@ final class PublicationNote: Sendable {
     }
   }
 
-  /// Removes the note, if it is there: nothing unfinished is left.
+  /// Notes that the unfinished files of earlier operations were removed.
+  func noteRemoval() { lock.withLock { wasLeft = false } }
+
+  /// Removes the note, unless an earlier operation has left it and its unfinished files may be
+  /// there.
   func end() throws {
     try lock.withLock {
-      guard let records = try records(), isThere else { return }
+      guard let records = try records(), isThere, !wasLeft else { return }
       try records.noteUnfinished(false)
-      (isThere, wasLeft) = (false, false)
+      isThere = false
     }
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import SyncDirectory
 import SyncModel
+import SyncStore
 
 /// The shared directory for the steps of an operation: every call checks for
 /// cancellation, and counts the bytes that it moves.
@@ -167,6 +168,17 @@ final class SharedFiles: Sendable {
       context.count(bytes: done, of: total)
     }
     context.endPhase()
+  }
+
+  /// Runs `body`, which publishes files as the client of `store`. Meanwhile, a note in the store says
+  /// so: it stays if `body` throws or the process is killed.
+  func publishing<Result>(
+    for store: LocalStore, _ body: () throws -> Result
+  ) throws -> Result {
+    publications.keep(in: store)
+    let result = try body()
+    try publications.end()
+    return result
   }
 
   /// Removes the temporary files that unfinished calls of this client left.

@@ -144,6 +144,40 @@ struct StoreRecords {
     case segments = "client.segments"
     case housekeeping = "client.housekeeping"
     case waits = "client.waits"
+
+    /// The type of the value; `nil` for a record whose presence is all its content.
+    var type: (any StoredValue.Type)? {
+      switch self {
+      case .setUp, .rejoins, .unfinished: nil
+      case .seenMarkers: [String: SeenMarker].self
+      case .wholeStores: [RecentSyncFile.WholeStore].self
+      case .readMarkers: [String: RecentSyncFile].self
+      case .retiredKept: [String: Kept].self
+      case .absences: [String: Absence].self
+      case .unverified: [String: Int].self
+      case .replaced: [ClientIdentifier].self
+      case .reset: SyncCommand.Reset.self
+      case .mergesInto: IntegrityKey.self
+      case .ancestors: Ancestors.self
+      case .formerGenerations: [FormerGeneration].self
+      case .asked: [String: UInt64].self
+      case .refused: [SyncReport.Wait].self
+      case .unsound: [String].self
+      case .rebootstrap: SyncReport.Rebootstrap.self
+      case .formerLives: [FormerLife].self
+      case .ownMarker, .formerMarker: OwnMarker.self
+      case .kept: Kept.self
+      case .segments: [RecentSyncFile.Segment].self
+      case .housekeeping: Vacuumed.self
+      case .waits: Waits.self
+      case .answered: [String: UInt64].self
+      }
+    }
+  }
+
+  /// The records whose presence is all their content.
+  static var withoutContent: [String] {
+    Key.allCases.filter { $0.type == nil }.map(\.rawValue)
   }
 
   /// The records that a store drops when its document was deleted and is
@@ -423,35 +457,8 @@ struct StoreRecords {
   }
 
   private static func check(_ key: Key, _ bytes: [UInt8]) throws {
-    func decode<Value: StoredValue>(_ type: Value.Type) throws {
-      _ = try StoredJSON.read(type, from: bytes)
-    }
-    switch key {
-    // Their presence is all their content.
-    case .setUp, .rejoins, .unfinished: return
-    case .seenMarkers: try decode([String: SeenMarker].self)
-    case .wholeStores: try decode([RecentSyncFile.WholeStore].self)
-    case .readMarkers: try decode([String: RecentSyncFile].self)
-    case .retiredKept: try decode([String: Kept].self)
-    case .absences: try decode([String: Absence].self)
-    case .unverified: try decode([String: Int].self)
-    case .replaced: try decode([ClientIdentifier].self)
-    case .reset: try decode(SyncCommand.Reset.self)
-    case .mergesInto: try decode(IntegrityKey.self)
-    case .ancestors: try decode(Ancestors.self)
-    case .formerGenerations: try decode([FormerGeneration].self)
-    case .asked: try decode([String: UInt64].self)
-    case .refused: try decode([SyncReport.Wait].self)
-    case .unsound: try decode([String].self)
-    case .rebootstrap: try decode(SyncReport.Rebootstrap.self)
-    case .formerLives: try decode([FormerLife].self)
-    case .ownMarker, .formerMarker: try decode(OwnMarker.self)
-    case .kept: try decode(Kept.self)
-    case .segments: try decode([RecentSyncFile.Segment].self)
-    case .housekeeping: try decode(Vacuumed.self)
-    case .waits: try decode(Waits.self)
-    case .answered: try decode([String: UInt64].self)
-    }
+    guard let type = key.type else { return }
+    _ = try StoredJSON.read(type, from: bytes)
   }
 
   /// Returns the last RecentSync from a store's records; `nil` before the

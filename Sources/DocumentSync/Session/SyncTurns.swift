@@ -26,7 +26,7 @@ package final class SyncTurns: Sendable {
     }
   }
 
-  /// Notes that unfinished files of an earlier process were cleared away.
+  /// Notes that unfinished files of an earlier process were removed.
   func notePublication() { lock.withLock { hasPublished = true } }
 
   /// Which of `total` files are looked at: the last ``newest``, which a power

@@ -235,7 +235,7 @@ struct Housekeeping: StoreSteps {
           // A file that stays does no harm; the next run tries again.
           removed.count -= 1
           findings.formerLives.removeAll { $0.files.contains { $0.paths.contains(path) } }
-          context.environment.logger.notice("clearing away \(path): \(error)")
+          context.environment.logger.notice("removing \(path): \(error)")
         }
         context.report {
           $0.completedCount += 1

@@ -41,7 +41,7 @@ public struct SyncEnvironment: Sendable {
   /// every member of the document has applied them.
   public var keptChangeSetBytes = 1 << 20
   /// The counts and sizes above which files are handled in portions, joined,
-  /// and cleared away.
+  /// and removed.
   package var thresholds = SyncThresholds()
   /// The absence after which a member is retired: counted by the clock of this
   /// device over its own synchronizations, at most a day for each; `nil` for

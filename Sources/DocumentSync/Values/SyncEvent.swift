@@ -26,7 +26,7 @@ public enum SyncEvent: Sendable {
   case commandReceived(CommandEvent)
   /// A whole store was uploaded.
   case wholeStoreUploaded(WholeStoreDescription)
-  /// Files that no device needs any more were cleared away.
+  /// Files that no device needs any more were removed.
   case vacuumed(VacuumReport)
 }
 

@@ -11,7 +11,7 @@ extension SyncReport {
       /// Creates a reason with the given name.
       public init(rawValue: String) { self.rawValue = rawValue }
 
-      /// Change sets that the store needed were cleared away.
+      /// Change sets that the store needed were removed.
       public static let gap = Reason(rawValue: "gap")
       /// The document was reset on another device.
       public static let reset = Reason(rawValue: "reset")

@@ -146,7 +146,7 @@ extension SyncReport {
       public static let refused = Reason(rawValue: "refused")
       /// Other change sets have to be applied before it.
       public static let dependencies = Reason(rawValue: "dependencies")
-      /// It was cleared away, and this store does not have it.
+      /// It was removed, and this store does not have it.
       public static let clearedAway = Reason(rawValue: "clearedAway")
       /// Its author is being retired, and not every member has announced how
       /// far it has applied that author's change sets.

@@ -1,5 +1,5 @@
 /// The counts and sizes above which files are handled in portions, joined, and
-/// cleared away. With small thresholds, few edits suffice to reach every
+/// removed. With small thresholds, few edits suffice to reach every
 /// boundary between portions.
 package struct SyncThresholds: Hashable, Sendable {
   /// The most change sets that the store gets at once.

@@ -1,10 +1,10 @@
 import SyncModel
 
-/// The files that a vacuum cleared away, and those that it left for a member.
+/// The files that a vacuum removed, and those that it left for a member.
 public struct VacuumReport: Hashable, Sendable {
   /// Files of one kind, by one author.
   public struct Files: Hashable, Sendable {
-    /// The kinds of files that a vacuum clears away.
+    /// The kinds of files that a vacuum removes.
     public enum Kind: String, Hashable, Sendable {
       /// Change sets in files of their own.
       case changeSets
@@ -48,7 +48,7 @@ public struct VacuumReport: Hashable, Sendable {
     }
   }
 
-  /// The files that were cleared away.
+  /// The files that were removed.
   public var removed: [Files] = []
   /// The files that stay, each with the member for which they stay.
   public var kept: [Files] = []

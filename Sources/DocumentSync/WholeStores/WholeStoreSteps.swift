@@ -82,10 +82,7 @@ struct WholeStoreSteps {
     let snapshot = try store.snapshot(
       to: siblings.temporary("snapshot"), checkCancellation: context.checkCancellation,
       onProgress: context.count(bytes:of:))
-    let commands = try CommandState.decoded(
-      store.commandState(), generation: binding.generation, client: binding.client,
-      path: store.path
-    ).commands
+    let commands = try CommandState.read(from: store).commands
     let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
     let last = try files.listIfPresent(
       layout.wholeStores(of: binding.client), as: WholeStoreName.self

@@ -107,7 +107,7 @@ extension VerifyReport.Finding.Kind {
         + "before from another device's copy of the directory: without it the devices that are "
         + "still in it do not go over."
     default:
-      "Nothing need be done: who deleted it clears the rest away with \(.deleteDocument)."
+      "Nothing need be done: who deleted it removes the rest with \(.deleteDocument)."
     }
   }
 
@@ -117,7 +117,7 @@ extension VerifyReport.Finding.Kind {
       "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
         + "store in place of those that it has no more."
     case .changeSetNotCleared:
-      "Nothing need be done: its author removes it when it next clears away."
+      "Nothing need be done: its author removes it at its next vacuum."
     case .changeSetClaimedTwice, .commandClaimedTwice:
       "Sync every copy of the author's store: a copied or restored store becomes a device of its "
         + "own. The file of the lower hash counts."

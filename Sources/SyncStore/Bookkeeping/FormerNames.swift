@@ -68,8 +68,7 @@ struct FormerNames: Codable {
 extension FormerNames: StoredValue {
   /// The numbers of tables and columns are counted on from.
   func checkNumbers() throws {
-    // Those of tables are negative.
-    for number in tables.keys { try StoredNumbers.check("table", count: 0 &- number) }
+    for number in tables.keys { try StoredNumbers.check("table", negative: number) }
     for number in tables.values.flatMap(\.columns.keys) + columns.values.flatMap(\.keys) {
       try StoredNumbers.check("column", count: number)
     }

@@ -34,14 +34,34 @@ struct Inbox {
       arguments: [Data(client.bits.bytes)]) ?? false
   }
 
-  /// Returns client, number and hash of each change set, in order. Leaves out those whose client or
-  /// hash is invalid.
-  func all() throws -> [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] {
-    var found: [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] = []
+  /// A change set that waits.
+  typealias Entry = (client: ClientIdentifier, number: UInt64, hash: ContentHash)
+
+  /// Returns the change sets in order, and whether there are others, whose client or hash is invalid.
+  func all() throws -> (entries: [Entry], hasInvalid: Bool) {
+    var entries: [Entry] = []
+    var hasInvalid = false
     try forEach(withBytes: false) { client, number, hash, _ in
-      if let client, let hash { found.append((client, number, hash)) }
+      if let client, let hash {
+        entries.append((client, number, hash))
+      } else {
+        hasInvalid = true
+      }
     }
-    return found
+    return (entries, hasInvalid)
+  }
+
+  /// Removes the change sets whose client or hash is invalid, so that they are fetched from the
+  /// directory again. Throws ``StoreError/Code/damaged`` if one of them is this client's own: the
+  /// store does not fetch those.
+  func removeInvalid(own: ClientIdentifier) throws {
+    let isInvalid = "(length(client) <> 16 OR length(hash) <> 32)"
+    let isOwn = try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM docsync_inbox WHERE client = ? AND \(isInvalid))",
+      arguments: [Data(own.bits.bytes)])
+    guard isOwn == false else { throw Self.definition.damaged() }
+    try database.execute(sql: "DELETE FROM docsync_inbox WHERE \(isInvalid)")
   }
 
   func bytes(

@@ -54,6 +54,16 @@ enum MetaTable {
       }
     }
 
+    /// Whether the value is kept as JSON.
+    var isJSON: Bool {
+      switch self {
+      case .binding, .configuration, .originalKeys, .conflictJournal, .place, .incarnations,
+        .formerNames, .excludedNames, .remade, .commandState:
+        true
+      case .format, .fingerprintKey, .sharedLog, .journalMode, .plainValues: false
+      }
+    }
+
     /// The keys whose values are the device's own.
     static var deviceOwn: [Key] { allCases.filter { $0.scope == .device(.store) } }
   }

@@ -3,57 +3,76 @@ import SyncModel
 
 /// Rows with NULL in their key, which stay on the device.
 extension DatabaseMerge {
+  /// The rowids of a table's rows with NULL in their key that are no row of the former database, by
+  /// the hashes of their values.
+  final class RowsWithoutKey {
+    /// For each hash, the first row last.
+    private var rowids: [Int: [Int64]] = [:]
+
+    /// - Parameter reading: Reads the rowids and the values, the last row first.
+    init(_ reading: SQLStatement, count: Int) throws {
+      while try reading.step() {
+        let values = (0..<count).map { reading.value(at: $0 + 1) }
+        rowids[values.hashValue, default: []].append(reading.integer(at: 0))
+      }
+    }
+
+    /// Takes the first row with these values out, and returns its rowid; `nil` if there is none.
+    ///
+    /// - Parameter isEqual: Returns whether a row has the values.
+    func take(_ values: [Value], where isEqual: (Int64) throws -> Bool) throws -> Int64? {
+      let hash = values.hashValue
+      guard let index = try rowids[hash]?.lastIndex(where: isEqual) else { return nil }
+      return rowids[hash]?.remove(at: index)
+    }
+  }
+
   /// Inserts a row as it is, unless the store has a row with the same values: only the values can
   /// show whether the row is here already.
   func mergeWithoutKey(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ formerKey: [Value]
+    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
   ) throws {
-    let rowid: Int64?
-    if let present = try rowWithoutKey(values, table) {
+    let rowid: Int64
+    if let present = try takeRowWithoutKey(values, table) {
       report.equalRows += 1
       rowid = present
     } else {
-      let access = try session.access(table.id)
       do {
-        try LocalEdits(session: session).insertWithoutKey(
-          localValues: values, into: access,
+        rowid = try LocalEdits(session: session).insertWithoutKey(
+          localValues: values, into: try session.access(table.id),
           localKey: try freeKey(row.localKey.flatMap(Value.key), table))
       } catch let refusal as LocalEdits.Refusal {
-        try keys.note(.nowhere, of: formerKey, in: table)
-        let isUnique = refusal.detail?.contains("UNIQUE") ?? false
-        return try refuse(
-          values, row, table, isUnique ? .uniqueValue : .condition, refusal.message)
+        return try refuse(values, row, table, refusal)
       }
       report.insertedRows += 1
-      rowid = try rowWithoutKey(values, table)
     }
-    guard let rowid else { return }
-    rowsWithoutKey[table.id, default: []].insert(rowid)
-    if table.localKey != nil, formerKey != [.integer(rowid)] {
-      report.movedRows += 1
-      try keys.note(.moved(to: [.integer(rowid)]), of: formerKey, in: table)
-    }
+    if table.localKey != nil { try notePlace([.integer(rowid)], of: row, table) }
     try takeLocalValues(of: row, to: rowid, table)
   }
 
-  /// The rowid of a row with these values that is not another row of the former database already;
-  /// `nil` if there is none.
-  private func rowWithoutKey(_ values: [Value], _ table: TableSchema) throws -> Int64? {
+  /// Returns the rowid of a row with these values that is not another row of the former database
+  /// already; `nil` if there is none.
+  private func takeRowWithoutKey(_ values: [Value], _ table: TableSchema) throws -> Int64? {
     guard let rowid = table.rowidName else { return nil }
-    let terms = table.columns.map { "\(quoted($0.name)) IS ? COLLATE BINARY" }
-    let reading = try session.access(table.id).statement(
+    let selection =
       "SELECT \(rowid), \(table.columns.map { quoted($0.name) }.joined(separator: ", ")) "
-        + "FROM \(table.quotedName) WHERE \(terms.joined(separator: " AND ")) ORDER BY \(rowid)")
-    for (index, value) in values.enumerated() { reading.bind(value, at: index + 1) }
-    defer { reading.reset() }
-    let known = rowsWithoutKey[table.id] ?? []
-    while try reading.step() {
-      guard !known.contains(reading.integer(at: 0)) else { continue }
-      // SQLite takes 1 and 1.0 for the same.
-      guard values.indices.allSatisfy({ reading.value(at: $0 + 1) == values[$0] }) else { continue }
-      return reading.integer(at: 0)
+      + "FROM \(table.quotedName) AS t WHERE "
+    let access = try session.access(table.id)
+    // None of the rows that the merge inserts is among them.
+    let rows =
+      try rowsWithoutKey[table.id]
+      ?? RowsWithoutKey(
+        try access.statement(
+          "\(selection)\(table.isWithoutKey("t")) ORDER BY \(rowid) DESC"),
+        count: values.count)
+    rowsWithoutKey[table.id] = rows
+    let reading = try access.statement("\(selection)\(rowid) = ?")
+    return try rows.take(values) { rowid in
+      reading.bind(rowid, at: 1)
+      guard try reading.step() else { return false }
+      defer { reading.reset() }
+      return values.indices.allSatisfy { reading.value(at: $0 + 1) == values[$0] }
     }
-    return nil
   }
 
   private func takeLocalValues(

@@ -27,8 +27,8 @@ final class DatabaseMerge {
   /// The greatest key that was assigned or existed, by table.
   private var greatestKeys: [Int: Int64] = [:]
   var report = MergedRows()
-  /// The rows with NULL in their key that are rows of the former database, by their rowids.
-  var rowsWithoutKey: [Int: Set<Int64>] = [:]
+  /// The rows with NULL in their key that the document had, by table.
+  var rowsWithoutKey: [Int: RowsWithoutKey] = [:]
   private var seen = 0
   /// The number of rows between two checks for cancellation.
   private static let interval = 1_000
@@ -89,7 +89,6 @@ final class DatabaseMerge {
   // MARK: - A row
 
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
-    let formerKey = key(of: row, table)
     var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
     var open: [ForeignKey] = []
     for reference in table.foreignKeys {
@@ -97,7 +96,6 @@ final class DatabaseMerge {
       case .moved(let new):
         for (column, value) in zip(reference.columns, new) { values[column] = value }
       case .nowhere:
-        try keys.note(.nowhere, of: formerKey, in: table)
         return try refuse(values, row, table, .reference, "the row that it refers to is not there")
       case .same: break
       case nil:
@@ -107,35 +105,40 @@ final class DatabaseMerge {
     if table.identity != .surrogate,
       table.identityPositions.contains(where: { values[$0] == .null })
     {
-      guard open.isEmpty else {
-        return try refuse(values, row, table, .reference, "the row that it refers to is not there")
+      for reference in open {
+        let isThere = try parent(of: row, by: reference, table) != nil
+        // A declared reference may lead nowhere. Nothing would find the row again to correct one that
+        // leads to a row that is merged later.
+        guard isThere || reference.isEnforced else { continue }
+        return try refuse(
+          values, row, table, .reference,
+          isThere
+            ? "it and the row that it refers to refer to one another"
+            : "the row that it refers to is not there")
       }
-      return try mergeWithoutKey(values, row, table, formerKey)
+      return try mergeWithoutKey(values, row, table)
     }
     if let present = try presentRow(values, row, table) {
       try compare(values, with: present, table)
-      try keep(row, at: present, table, formerKey)
+      try keep(row, at: present, table)
       return
     }
     if try isDeleted(row, values, table) {
-      try keys.note(.nowhere, of: formerKey, in: table)
       return try refuse(values, row, table, .existence, "it was deleted in the document")
     }
     do {
       let key = try insert(values, row, table)
       for reference in open { unfinished.append((table.id, key, reference, row.values)) }
       report.insertedRows += 1
-      try keep(row, at: key, table, formerKey)
+      try keep(row, at: key, table)
     } catch let refusal as LocalEdits.Refusal {
-      try keys.note(.nowhere, of: formerKey, in: table)
-      let isUnique = refusal.detail?.contains("UNIQUE") ?? false
-      try refuse(values, row, table, isUnique ? .uniqueValue : .condition, refusal.message)
+      try refuse(values, row, table, refusal)
     }
   }
 
   /// Records the key that a row has in the document, and writes its values of excluded columns.
   private func keep(
-    _ row: FormerDatabase.Record, at present: [Value], _ table: TableSchema, _ formerKey: [Value]
+    _ row: FormerDatabase.Record, at present: [Value], _ table: TableSchema
   ) throws {
     let access = try session.access(table.id)
     var key = present
@@ -143,12 +146,7 @@ final class DatabaseMerge {
       // Other rows refer to it by the key beside its identity.
       key = try access.row(present)?.localKey.map { [.integer($0)] } ?? present
     }
-    if key != formerKey {
-      if table.localKey != nil { report.movedRows += 1 }
-      try keys.note(.moved(to: key), of: formerKey, in: table)
-    } else if circular.contains(table.id) {
-      try keys.note(.same, of: formerKey, in: table)
-    }
+    try notePlace(key, of: row, table)
     guard !row.localValues.isEmpty else { return }
     let names = table.excludedColumns.sorted()
     let current = try access.localValues(present)
@@ -159,6 +157,19 @@ final class DatabaseMerge {
       try access.setLocalValues(wanted, of: present)
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       session.warnOfRefusedValues(names, of: table, error)
+    }
+  }
+
+  /// Records the key that a row has in the document.
+  func notePlace(
+    _ key: [Value], of row: FormerDatabase.Record, _ table: TableSchema
+  ) throws {
+    let formerKey = self.key(of: row, table)
+    if key != formerKey {
+      if table.localKey != nil { report.movedRows += 1 }
+      try keys.note(.moved(to: key), of: formerKey, in: table)
+    } else if circular.contains(table.id) {
+      try keys.note(.same, of: formerKey, in: table)
     }
   }
 
@@ -329,11 +340,22 @@ final class DatabaseMerge {
       localValues: values, as: RowKey(table: table.id, identity: identity), preferring: hint)
   }
 
-  /// Enters a row that the document cannot take as it is into the conflict journal.
+  /// Enters a row that a constraint of the document refuses into the conflict journal.
   func refuse(
+    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema,
+    _ refusal: LocalEdits.Refusal
+  ) throws {
+    let isUnique = refusal.detail?.contains("UNIQUE") ?? false
+    try refuse(values, row, table, isUnique ? .uniqueValue : .condition, refusal.message)
+  }
+
+  /// Enters a row that the document cannot take as it is into the conflict journal, and records that
+  /// references to it lead nowhere.
+  private func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
     _ message: String
   ) throws {
+    try keys.note(.nowhere, of: key(of: row, table), in: table)
     report.refusedRows += 1
     let rule: Conflict.Rule =
       switch kind {

@@ -39,7 +39,7 @@ struct Replacing {
 
   func run(_ session: StoreSession, _ result: inout ContentReplacement) throws {
     let database = session.database
-    _ = try store.seal(session, checkCancellation: checkCancellation)
+    try store.seal(session, checkCancellation: checkCancellation)
     try checkOwn(session)
     try session.conflicts.journal.finish()
     result.vector = snapshot.vector
@@ -97,7 +97,7 @@ struct Replacing {
     try session.conflicts.journal.finish()
     store.forgetSchema()
     result.warnings = SyncWarning.joining(
-      before.conflicts.warnings.all + session.conflicts.warnings.all)
+      before.conflicts.takeWarnings() + session.conflicts.takeWarnings())
   }
 
   /// Returns the tables of the whole store, with the columns that this device's policies need.

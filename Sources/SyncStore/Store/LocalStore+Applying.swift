@@ -32,7 +32,7 @@ extension LocalStore {
     _ received: [ReceivedChangeSet], into report: inout ApplyReport,
     _ checkCancellation: @escaping () throws -> Void, onApplied: (AppliedChangeSet) -> Void
   ) throws {
-    let kept = try read { try waitingSets($0) }
+    let kept = try read { try waitingSets($0).items }
     guard !received.isEmpty || !kept.isEmpty else { return }
     var pending = PendingChangeSets(received, kept: kept)
     var rowsPerTransaction = options.rowsPerTransaction
@@ -45,7 +45,7 @@ extension LocalStore {
             // They come again from the directory.
             try session.inbox.remove(of: refused.client, after: refused.number - 1)
           }
-          _ = try seal(session, checkCancellation: checkCancellation)
+          try seal(session, checkCancellation: checkCancellation)
           try session.setCache(pending.isLarge ? .applyingLarge : .applying)
           let isDone = try applyGroup(
             of: rowsPerTransaction, &pending, session, &report, checkCancellation, onApplied)
@@ -122,10 +122,13 @@ extension LocalStore {
     return isDone
   }
 
-  /// Returns the change sets that wait, without their changes.
-  private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
-    let kept = try session.inbox.all()
-    return try waitingItems.items(kept.map(\.hash)) { index in
+  /// Returns the change sets that wait, without their changes, and whether there are invalid entries
+  /// besides.
+  private func waitingSets(
+    _ session: StoreSession
+  ) throws -> (items: [PendingChangeSets.Item], hasInvalid: Bool) {
+    let (kept, hasInvalid) = try session.inbox.all()
+    let items = try waitingItems.items(kept.map(\.hash)) { index in
       let (client, number, hash) = kept[index]
       let bytes = try session.inbox.bytes(of: client, number: number, hash: hash)
       let summary = try ChangeSetCodec.summary(bytes)
@@ -133,6 +136,7 @@ extension LocalStore {
         header: summary.header, hash: hash, dependencies: summary.dependencies,
         received: nil, byteCount: bytes.count, rowCount: summary.rowCount)
     }
+    return (items, hasInvalid)
   }
 
   /// Returns the change sets of other clients that have been applied.
@@ -179,13 +183,21 @@ extension LocalStore {
 
   /// Returns the received change sets that wait. Own ones are among them after the store's content
   /// was exchanged.
+  ///
+  /// Removes entries whose client or hash is invalid: a synchronization fetches their change sets
+  /// again.
   package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
-    try read { try waiting($0) }
+    let (waiting, hasInvalid) = try read { session in
+      let (items, hasInvalid) = try waitingSets(session)
+      return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
+    }
+    if hasInvalid { try write { try $0.inbox.removeInvalid(own: $0.ownClient) } }
+    return waiting
   }
 
   /// Returns the waiting change sets within a transaction.
   func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
-    try PendingChangeSets([], kept: waitingSets(session)).waiting(session)
+    try PendingChangeSets([], kept: waitingSets(session).items).waiting(session)
   }
 }
 
@@ -201,6 +213,6 @@ extension ApplyReport {
   fileprivate mutating func add(_ recorder: ConflictRecorder) {
     conflicts += recorder.count
     questions += recorder.questions.sorted().filter { !questions.contains($0) }
-    warnings = SyncWarning.joining(warnings + recorder.warnings.all)
+    warnings = SyncWarning.joining(warnings + recorder.takeWarnings())
   }
 }

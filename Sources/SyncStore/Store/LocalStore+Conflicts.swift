@@ -47,7 +47,7 @@ extension LocalStore {
   package func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
       // The log does not contain the values that earlier edits replaced.
-      _ = try seal(session, comparesRemade: false, checkCancellation: {})
+      try seal(session, comparesRemade: false, checkCancellation: {})
       var policies = try SyncPolicies.read(session.database)
       try change(&policies)
       for (table, columns) in policies.columns {
@@ -161,7 +161,7 @@ extension LocalStore {
       try write { session in
         try body(session)
         guard !session.writtenPlainCells.isEmpty else { return }
-        _ = try seal(session, comparesRemade: false, checkCancellation: {})
+        try seal(session, comparesRemade: false, checkCancellation: {})
       }
     }
   }

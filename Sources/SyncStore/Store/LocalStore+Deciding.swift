@@ -39,7 +39,7 @@ extension LocalStore {
       try decide(group, edits, session)
     }
     recorder.removeDecisions()
-    _ = try seal(session, checkCancellation: checkCancellation)
+    try seal(session, checkCancellation: checkCancellation)
     session.forgetUnpublished()
   }
 

@@ -35,7 +35,7 @@ extension LocalStore {
     var attempt = 1
     while true {
       // Edited rows need their identities before they are copied.
-      _ = try seal(checkCancellation: checkCancellation)
+      try sealUnreported(checkCancellation: checkCancellation)
       try read { _ in }
       try checkCancellation()
       let state = try writingState()

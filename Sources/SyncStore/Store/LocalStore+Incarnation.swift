@@ -90,7 +90,7 @@ extension LocalStore {
     _ changeSets: [SyncChangeSet], isOwn: Bool, _ session: StoreSession,
     checkCancellation: @escaping () throws -> Void
   ) throws -> Int {
-    _ = try seal(session, checkCancellation: checkCancellation)
+    try seal(session, checkCancellation: checkCancellation)
     let conflicts = session.conflicts
     let lastConflict = try conflicts.journal.summary().last
     defer { conflicts.formerSelf = nil }

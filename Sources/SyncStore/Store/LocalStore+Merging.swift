@@ -126,6 +126,7 @@ extension LocalStore {
       isInPlace ? try local.follow(merge.translate) : try local.takeAlong(merge.translate)
     try merge.end()
     try raiseVersion(to: former, database)
+    try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
     try session.conflicts.journal.finish()
     return report
   }

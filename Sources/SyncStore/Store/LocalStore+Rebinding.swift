@@ -26,7 +26,7 @@ extension LocalStore {
     let place = try options.places?.place(of: path)
     let token: String? = try write { session in
       let database = session.database
-      _ = try seal(session, checkCancellation: {})
+      try seal(session, checkCancellation: {})
       let session = try identifyByKeys(session)
       try Bookkeeping.clear([.changeSets, .generation], database)
       if !keepsNumbers {

@@ -94,7 +94,7 @@ extension LocalStore {
   package func unsentChangeSets(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> [[UInt8]] {
-    _ = try seal(checkCancellation: checkCancellation)
+    try sealUnreported(checkCancellation: checkCancellation)
     let sealed = try ancestralChangeSets() + sealedChangeSets().filter { !$0.isPublished }
     return try returning().map(\.bytes)
       + sealed.map { set in

@@ -12,24 +12,37 @@ extension LocalStore {
   ///   - onProgress: Called with the number of entries of the log that were read.
   ///   - prepare: Called before anything is written, if there are edits. If it throws, nothing is
   ///     sealed and the error is passed on.
+  ///
+  /// The report contains all warnings that the store holds, also those of other processes
+  /// (``UnreportedWarnings``).
   package func seal(
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in },
     prepare: () throws -> Void = {}
   ) throws -> SealReport {
-    guard try hasUnsealedEdits() else {
-      var report = SealReport()
-      report.warnings = takeWarnings()
-      return report
+    var report = try sealUnreported(
+      checkCancellation: checkCancellation, onProgress: onProgress, prepare: prepare)
+    if try record(UnreportedWarnings.key) != nil {
+      report.warnings = try write { try UnreportedWarnings.take($0.records) }
     }
+    return report
+  }
+
+  /// Seals the edits, and leaves the warnings to the next
+  /// ``seal(checkCancellation:onProgress:prepare:)``.
+  @discardableResult
+  func sealUnreported(
+    checkCancellation: @escaping () throws -> Void,
+    onProgress: @escaping WorkProgress = { _, _ in },
+    prepare: () throws -> Void = {}
+  ) throws -> SealReport {
+    guard try hasUnsealedEdits() else { return SealReport() }
     try prepare()
-    var report = try passingOverTriggers {
+    return try passingOverTriggers {
       try write {
         try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
       }
     }
-    report.warnings = SyncWarning.joining(takeWarnings() + report.warnings)
-    return report
   }
 
   /// Has the next sealing warn of the rows that have NULL in their key now, if there are any.
@@ -52,6 +65,9 @@ extension LocalStore {
   ///   (``compare(_:with:checkCancellation:)``), so that the next step does not overwrite their
   ///   rows.
   /// - Parameter lackingDeletedCells: The tables whose log lacks the cells of deleted rows.
+  ///
+  /// The session has the warnings.
+  @discardableResult
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
     comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
@@ -62,7 +78,6 @@ extension LocalStore {
     if comparesRemade { try UnseenRows(session: session).logRemadeTables() }
     let followed = try MovedKeys(session: session).log()
     var report = SealReport()
-    report.warnings = session.conflicts.warnings.all
     let isSettlingDue = try session.isSettlingDue()
     guard try isSettlingDue || !session.tablesWithEdits().isEmpty else { return report }
     if try isSettlingDue || !session.tablesToCompare().isEmpty {

@@ -23,8 +23,6 @@ package final class LocalStore: Sendable {
     var schema: (version: Int, schema: StoreSchema)?
     /// The schema version for which the connection's own triggers were made.
     var triggersVersion: Int?
-    /// What was noticed when the schema had changed, and is not reported yet.
-    var warnings: [SyncWarning] = []
     /// The functions for policies, by name.
     var resolvers: [String: ConflictResolver] = [:]
     /// The function for all other names.
@@ -103,6 +101,9 @@ package final class LocalStore: Sendable {
 
   /// Runs `body` in a transaction that may write. Waits for another program's write, at most for
   /// the busy timeout.
+  ///
+  /// Stores the warnings that `body` does not report, for the next synchronization
+  /// (``UnreportedWarnings``).
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
@@ -114,6 +115,7 @@ package final class LocalStore: Sendable {
             if let concerned = renewed.concerned { try arrive(session, concerned) }
             try EarlierPlainValues(session: session).settle()
             result = try body(session)
+            try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
             try session.conflicts.journal.finish()
             try TransactionEnded.check(database)
             return .commit
@@ -152,18 +154,8 @@ package final class LocalStore: Sendable {
   func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     if let result = try readIfCurrent(body) { return result }
     // The schema may change once more, but not for ever.
-    let warnings = try write { $0.conflicts.warnings.all }
-    state.withLock { $0.warnings += warnings }
+    try write { _ in }
     return try readIfCurrent(body) ?? write(body)
-  }
-
-  /// The warnings of what was done for a changed schema, each once.
-  func takeWarnings() -> [SyncWarning] {
-    state.withLock { state in
-      let warnings = state.warnings
-      state.warnings = []
-      return warnings
-    }
   }
 
   private func readIfCurrent<Result>(
@@ -274,7 +266,7 @@ package final class LocalStore: Sendable {
     let unseen = UnseenRows(session: session)
     for table in concerned.remade { try unseen.name(in: table) }
     for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
-    _ = try seal(
+    try seal(
       session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
       checkCancellation: {})
     try arrival.bringIn()

@@ -23,7 +23,7 @@ final class ConflictRecorder {
   var decisionIndex: [CellKey: Int] = [:]
   /// Rows that a policy brings back when all changes are merged.
   var rebirths: [Rebirth] = []
-  private(set) var warnings = WarningCounter()
+  private var warnings = WarningCounter()
   /// This device's former client while its old change sets are republished.
   var formerSelf: Int32?
 
@@ -62,6 +62,12 @@ final class ConflictRecorder {
   }
 
   func warn(_ warning: SyncWarning) { warnings.add(warning) }
+
+  /// Returns the warnings so far, and forgets them: the caller reports them.
+  func takeWarnings() -> [SyncWarning] {
+    defer { warnings = WarningCounter() }
+    return warnings.all
+  }
 
   func ask(_ number: Int64) { questions.insert(number) }
 

@@ -219,21 +219,24 @@ struct LocalEdits {
   }
 
   /// Inserts a row with NULL in its key, by the values that its table holds. Such a row stays on the
-  /// device.
+  /// device. Returns its rowid.
   func insertWithoutKey(
     localValues values: [Value], into access: TableAccess, localKey: Int64?
-  ) throws {
+  ) throws -> Int64 {
     let table = access.table
+    var rowid: Int64 = 0
     try atomically {
       let columns = Array(table.columns.indices)
       let statement = try access.insert(columns)
       for column in columns { statement.bind(values[column], at: column + 1) }
       if let localKey { statement.bind(localKey, at: columns.count + 1) }
       try session.write(statement)
+      rowid = session.database.lastInsertedRowID
       // Not sealed; the next sealing warns of it.
       try log(
         .insert, key: table.identityPositions.map { values[$0] }, mask: nil, table, further: [])
     }
+    return rowid
   }
 
   // MARK: - Parts

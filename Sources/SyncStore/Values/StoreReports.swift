@@ -93,7 +93,7 @@ package struct SealReport: Hashable, Sendable {
   package var changeSets: [SealedChangeSet] = []
   /// Rows that were removed from the tables, since no other device would show them.
   package var parkedRows = 0
-  /// Warnings about the edits.
+  /// Warnings about the edits, and warnings since the last sealing that no other report contains.
   package var warnings: [SyncWarning] = []
   /// The files of the first change sets by their numbers, as far as they have few bytes, so that
   /// publishing need not read them again or compute their hashes.

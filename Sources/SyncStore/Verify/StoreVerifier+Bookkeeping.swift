@@ -29,16 +29,28 @@ extension StoreVerifier {
 
   /// Reads the values of `docsync_meta` that no other check reads.
   private func readValues() throws {
-    _ = try OriginalKeys.read(database)
-    _ = try ExcludedNames.read(database)
-    _ = try FormerNames.read(database)
-    _ = try RemadeTables.read(database)
-    _ = try MetaTable.value(.incarnations, as: [Incarnation].self, database)
+    for key in MetaTable.Key.allCases {
+      let type: any StoredValue.Type
+      switch key {
+      case .originalKeys: type = OriginalKeys.self
+      case .excludedNames: type = ExcludedNames.self
+      case .formerNames: type = FormerNames.self
+      case .remade: type = RemadeTables.self
+      case .incarnations: type = [Incarnation].self
+      // Other checks read them.
+      case .binding, .configuration, .conflictJournal, .place, .commandState: continue
+      // They are no JSON.
+      case .format, .fingerprintKey, .sharedLog, .journalMode, .plainValues: continue
+      }
+      _ = try MetaTable.value(key, as: type, database)
+    }
   }
 
   private func readRecords() throws {
-    for (key, value) in try DeviceRecords(database: database).all() { result.records[key] = value }
+    let records = DeviceRecords(database: database)
+    for (key, value) in try records.all() { result.records[key] = value }
     _ = try SyncPolicies.read(database)
+    _ = try UnreportedWarnings.read(records)
   }
 
   /// Returns the session that the other checks work with; `nil` if it cannot be made.

@@ -33,7 +33,9 @@ extension StoreVerifier {
       guard count > 0 else { continue }
       note(
         .rowWithoutKey, table.name,
-        "\(count) rows have NULL in their key, so that no other device has them.")
+        count == 1
+          ? "1 row has NULL in its key, so that no other device has it."
+          : "\(count) rows have NULL in their key, so that no other device has them.")
     }
   }
 

@@ -222,7 +222,7 @@ struct Sync: Verb {
   private static func text(_ rebootstrap: SyncReport.Rebootstrap) -> [String] {
     let why =
       switch rebootstrap.reason {
-      case .gap: "change sets that this device had not applied were cleared away"
+      case .gap: "change sets that this device had not applied were removed"
       case .reset: "the document was reset"
       case .createdTwice: "another device has created the document as well"
       case .begunAgain: "the document was deleted and created again"
