@@ -28,8 +28,8 @@ struct CaptureTriggers {
     /// An edit refers to a row that is shown although it is deleted. No trigger
     /// writes this.
     case rebirth = 6
-    /// A row to which this row's key refers has another identity now. No
-    /// trigger writes this.
+    /// A row to which this row's key refers has another identity now. Or, with a number, the entry
+    /// only tells which declared columns belong to that number. No trigger writes this.
     case renamed = 7
   }
 

@@ -18,7 +18,7 @@ extension StoreSession {
     let state =
       try isInTable && tablesToCompare().isEmpty
       ? nil : access.stamps.state(of: access.fingerprint(row.identity))
-    if isInTable, try state == nil || !isUncompared(row, state) { return .shown }
+    if isInTable, try !countsAsAbsent(row, state) { return .shown }
     if state?.isKept == true { return .kept }
     return try wentUnseen(row, state) ? .shown : .absent
   }

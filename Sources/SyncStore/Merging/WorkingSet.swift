@@ -59,9 +59,7 @@ final class WorkingSet {
     var shown: ShownRow?
     var localKey: Int64?
     var values = try keyValues(of: key, table)
-    // A row without a state may be as old as its table.
-    let isAwaited = try state != nil && session.isUncompared(key, state)
-    if !isAwaited, let found = try access.shown(key.identity) {
+    if try !session.countsAsAbsent(key, state), let found = try access.shown(key.identity) {
       shown = ShownRow(key: found.key, values: found.values)
       localKey = found.localKey
       for (position, column) in table.columns.enumerated() {

@@ -14,6 +14,7 @@ struct RemakeComparison {
   private let former: StoreSession
   private let formerAccess: TableAccess
   private let log: RemakeLog
+  private let logKeys: LogKeys
   /// Whether the other store knows everything that this store knew before the remake. Then this
   /// store has sealed since whatever it knows besides.
   private let isExact: Bool
@@ -45,6 +46,7 @@ struct RemakeComparison {
     access = try session.access(table.id)
     formerAccess = try former.access(there.id)
     log = try RemakeLog(table, session: session, noticed: noticed)
+    logKeys = LogKeys(session: session, noticed: noticed)
     var cells: [(here: Int, there: Int)] = []
     var unknown: [Int] = []
     var redirected: [Int] = []
@@ -391,10 +393,12 @@ struct RemakeComparison {
   /// Returns the key of a row that was here and was deleted unseen; `nil` if the row is here, or
   /// never was.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
-    let known = try access.key(of: row.identity)
-    if known == nil, table.identity == .surrogate, try wasHere(row) {
-      // Another row has got its number, and was sealed since.
-      return [.integer(try access.assignLogKey(to: row.identity))]
+    let known = try access.namingKey(of: row.identity)
+    if known == nil, try wasHere(row) {
+      // Another row has got its number, and was sealed since, or its key contains such a number.
+      return table.identity == .surrogate
+        ? [.integer(try access.assignLogKey(to: row.identity))]
+        : try logKeys.key(of: row.identity, in: table)
     }
     guard let key = known, try access.row(key) == nil,
       log.entry(key)?.isDeleted != true, try wasHere(row)

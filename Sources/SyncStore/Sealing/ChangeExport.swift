@@ -59,7 +59,7 @@ final class ChangeExport {
   /// Exports all edits and seals them.
   func run() throws {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
-      try assignIdentities(table)
+      try session.assignLoggedIdentities(table)
     }
     suspects.plainCells = try plainCells() + session.writtenPlainCells.values.flatMap { $0 }
     try logRebirths()
@@ -69,25 +69,6 @@ final class ChangeExport {
     for table in tables { try export(table) }
     try builder.seal()
     work.finish()
-  }
-
-  /// Gives new rows the identities that were drawn when they were inserted. A row is new if its
-  /// first entry in the log is an insert, apart from updates by a cascade, which come before the
-  /// insert that records a changed key. All other rows keep their identities: rows that REPLACE has
-  /// written, and rows that were deleted too often to be new, since the trigger of a foreign key
-  /// may insert a row under a key that has changed before the log records the change.
-  private func assignIdentities(_ table: TableSchema) throws {
-    typealias Entry = CaptureTriggers.Entry
-    try session.database.execute(
-      sql: """
-        INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
-        SELECT k0, identity FROM \
-        (SELECT k0, identity, op, min(seq), \
-        sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
-        FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
-        WHERE op = \(Entry.insert.rawValue) AND (balance > 0 OR (balance = 0 AND NOT EXISTS \
-        (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)))
-        """)
   }
 
   /// Notes a surrogate key that is to be freed when sealing is done.

@@ -170,6 +170,7 @@ final class TableExport {
     guard log.isPresent else {
       // The comparison finds out what the row was when it went unseen.
       if remakeNoticed != nil, !log.mayBeGone { return nil }
+      if try state == nil && isLeftToComparison(row, batch, identities) { return nil }
       // A later entry will record its deletion.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
       let isUnknown = isLogShared && log.first == .insert
@@ -213,6 +214,24 @@ final class TableExport {
     guard !log.updates.isEmpty || log.insertTime != nil else { return nil }
     for cell in log.cells { cellRows[cell.column] = cell.index }
     return try appendUpdate(row, log, batch, identities, kept, &state) ? .update : nil
+  }
+
+  /// Returns whether the identity of an unknown row that is gone is uncertain: its key contains the
+  /// number of a row with declared columns, and a program has remade that row's table.
+  ///
+  /// The comparison finds out which known row is gone.
+  private func isLeftToComparison(
+    _ row: Int, _ batch: EditLog.Batch, _ identities: Identities
+  ) throws -> Bool {
+    guard canMove, remakeNoticed != nil else { return false }
+    let remade = try session.tablesToCompare()
+    return try table.identityPositions.enumerated().contains { index, position in
+      guard case .key(let parent) = table.columns[position].domain, remade.contains(parent),
+        case .columns = session.schema[parent].identity
+      else { return false }
+      // A row of an empty beginning that exists has a state.
+      return identities.logicalKeys?[index][row].kind == .integer || !table.hasUnstampedRows
+    }
   }
 
   /// The plain values that this store itself wrote into a row, by column.

@@ -35,6 +35,7 @@ extension LocalStore {
       try write { session in
         try session.freeKeysOfHiddenRows(onlyTaken: true)
         let remade = try session.remadeTables().filter { names.contains($0.table.name) }
+        try session.giveLoggedRowsTheirKeys()
         for (table, noticed) in remade {
           try checkCancellation()
           let isExact = try vector.matches(session.vector(beforeRemakeOf: table.id))
@@ -49,6 +50,21 @@ extension LocalStore {
           try comparison.run()
         }
         try session.forgetRemadeTables(remade.map(\.table.id))
+        try session.forgetEarlierKeys()
+      }
+    }
+  }
+}
+
+extension StoreSession {
+  /// Makes the keys of rows stand for these rows as they will when the log is sealed: keys of new
+  /// rows, and keys that rows had until an edit in the log.
+  fileprivate func giveLoggedRowsTheirKeys() throws {
+    for table in schema.tables {
+      switch table.identity {
+      case .surrogate: try assignLoggedIdentities(table)
+      case .columns: try access(table.id).rememberEarlierKeys()
+      case .primaryKey: continue
       }
     }
   }

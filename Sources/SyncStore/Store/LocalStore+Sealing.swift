@@ -110,6 +110,7 @@ extension LocalStore {
       else { continue }
       try access.forgetKey(freed.key, of: freed.identity)
     }
+    try session.holdDeclaredKeys()
     for table in try session.tablesWithEdits() {
       try session.database.execute(sql: "DELETE FROM \(table.logName)")
     }
@@ -128,7 +129,10 @@ extension LocalStore {
     try set.setPlain(suspects.plainCells, except: suspects.followed.references)
     try set.setPlain(suspects.followed.plain)
     for suspect in suspects.dangling + suspects.changed {
-      try set.row(RowKey(table: suspect.table, identity: suspect.identity)).isEdited = true
+      let key = RowKey(table: suspect.table, identity: suspect.identity)
+      // The comparison finds out whether the row is new, and then it is decided.
+      if try session.mayHaveComeUnseen(key) { continue }
+      try set.row(key).isEdited = true
     }
     for table in suspects.diminished.sorted() {
       try loadOrphans(of: session.schema[table], into: set)

@@ -18,8 +18,8 @@ extension TableAccess {
       return try originalIdentity(of: key)
     }
     if try !isTaken(key) {
-      guard let values = try loggedKey(key) else { return nil }
-      if try !countsUnseen && cameAndWent(key, as: values) { return nil }
+      guard let values = try loggedKey(key) else { return try heldIdentity(of: key) }
+      if try !countsUnseen && cameAndWent(key, as: values) { return try heldIdentity(of: key) }
     }
     return try identity(ofLocalKey: key)
   }
@@ -72,6 +72,8 @@ extension TableAccess {
     guard let identity = try explicitIdentity(of: key) else { return false }
     guard let state = try stamps.state(of: fingerprint(identity)) else { return false }
     if state.existence == .inserted { return true }
+    // Until remade tables are compared, the key of a deleted row still means that row.
+    if try state.existence == .deleted && !session.tablesToCompare().isEmpty { return true }
     // It may have been shown although it is deleted.
     guard state.isKept else { return false }
     return try session.keptRows.row(RowKey(table: table.id, identity: identity))?.reason.isShown

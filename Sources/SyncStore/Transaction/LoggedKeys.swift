@@ -1,7 +1,30 @@
+import GRDB
+
 /// The local keys in a table's log that no longer lead to a row.
 struct LoggedKeys {
   /// Keys that rows had before the edits, if the edits may have removed them.
   var gone: Set<Int64>
   /// Keys of rows that were inserted and removed again: change sets do not mention these rows.
   var unseen: Set<Int64>
+}
+
+extension StoreSession {
+  /// Gives new rows the identities that were drawn when they were inserted. A row is new if its
+  /// first entry in the log is an insert, apart from updates by a cascade, which come before the
+  /// insert that records a changed key. All other rows keep their identities: rows that REPLACE has
+  /// written, and rows that were deleted too often to be new, since the trigger of a foreign key
+  /// may insert a row under a key that has changed before the log records the change.
+  func assignLoggedIdentities(_ table: TableSchema) throws {
+    typealias Entry = CaptureTriggers.Entry
+    try database.execute(
+      sql: """
+        INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
+        SELECT k0, identity FROM \
+        (SELECT k0, identity, op, min(seq), \
+        sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+        FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+        WHERE op = \(Entry.insert.rawValue) AND (balance > 0 OR (balance = 0 AND NOT EXISTS \
+        (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)))
+        """)
+  }
 }

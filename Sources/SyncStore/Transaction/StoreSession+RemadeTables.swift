@@ -2,9 +2,11 @@ import GRDB
 import SyncModel
 
 extension StoreSession {
-  /// Notes that a program has remade tables.
+  /// Notes that a program has remade tables. Tables that refer to rows with declared columns in
+  /// them are compared as well.
   func noteRemade(_ tables: [Int]) throws {
     guard !tables.isEmpty else { return }
+    let tables = schema.tablesToCompare(remade: tables)
     var remade = try RemadeTables.read(database)
     let sealed = RemadeTables.Sealed(
       client: ownClient, number: try clients.vector().number(of: ownClient))
@@ -97,7 +99,36 @@ extension StoreSession {
   /// - Parameter state: The known state of the row.
   func isUncompared(_ row: RowKey, _ state: RowState?) throws -> Bool {
     guard try tablesToCompare().contains(row.table) else { return false }
-    return try state.map { try !wasShown(row, $0) } ?? true
+    guard let state else { return true }
+    return try !wasShown(row, state) || mayHaveComeUnseen(row, state)
+  }
+
+  /// Returns whether only edits of a row are known, and a program has remade its table: the row is
+  /// as old as its table, or it was inserted unseen and then edited.
+  func mayHaveComeUnseen(_ row: RowKey, _ state: RowState) throws -> Bool {
+    guard state.existence == .unsaid, try tablesToCompare().contains(row.table) else {
+      return false
+    }
+    return try wasShown(row, state)
+  }
+
+  /// Returns the same for a row whose state is to be looked up.
+  func mayHaveComeUnseen(_ row: RowKey) throws -> Bool {
+    guard try tablesToCompare().contains(row.table) else { return false }
+    let access = try access(row.table)
+    let state = try access.stamps.state(of: access.fingerprint(row.identity))
+    return try state.map { try mayHaveComeUnseen(row, $0) } ?? false
+  }
+
+  /// Returns whether a row that is in its table was not shown at its last decision, so that a
+  /// program may have inserted it again unseen. Until the tables are compared, it counts as absent
+  /// from its table.
+  ///
+  /// - Parameter state: The known state of the row. A row without one, or with edits only, may be
+  ///   as old as its table.
+  func countsAsAbsent(_ row: RowKey, _ state: RowState?) throws -> Bool {
+    guard let state, try tablesToCompare().contains(row.table) else { return false }
+    return try !wasShown(row, state)
   }
 
   /// Returns whether a row that is not in its table was there before a program remade the table.
@@ -158,43 +189,33 @@ extension StoreSession {
           (\(KeptRows.hiddenRows(of: table.id)))\(taken)
           """)
     }
-    for held in try RemadeTables.read(database).heldKeys ?? [] {
+    for held in try RemadeTables.read(database).heldKeys ?? [] where schema.contains(held.table) {
       let access = try access(held.table)
       if try onlyTaken && !access.hasRow(localKey: held.key) { continue }
       try access.forgetKey(held.key, of: RowIdentity(bytes: held.identity))
     }
   }
 
-  /// Holds the key of a deleted row, if a row contains it in its own key and the table of that row
-  /// is to be compared: nothing else would tell the identity of that row.
-  ///
-  /// - Returns: Whether the key is held.
-  func holdsKey(_ key: Int64, of row: RowKey) throws -> Bool {
-    let tables = try tablesToCompare()
-    guard !tables.isEmpty else { return false }
-    let access = try access(row.table)
-    let isReferredTo = try tables.contains { id in
-      try schema[id].columns.contains { column in
-        guard column.isIdentity, column.domain == .key(of: row.table) else { return false }
-        let statement = try self.access(id).statement(
-          "SELECT 1 FROM \(schema[id].quotedName) WHERE \(quoted(column.name)) = ?")
-        statement.bind(key, at: 1)
-        defer { statement.reset() }
-        return try statement.step()
+}
+
+extension StoreSchema {
+  /// Returns remade tables, and the tables of which a column contains numbers of rows with declared
+  /// columns in these tables. Nothing tells which of these rows a number means now meant another
+  /// row before.
+  fileprivate func tablesToCompare(remade: [Int]) -> [Int] {
+    var found = remade
+    var seen = Set(remade)
+    var next = remade
+    while let id = next.popLast() {
+      guard case .columns = self[id].identity else { continue }
+      for table in tables where table.columns.contains(where: { $0.domain == .key(of: id) }) {
+        guard seen.insert(table.id).inserted else { continue }
+        found.append(table.id)
+        next.append(table.id)
       }
     }
-    guard isReferredTo,
-      try access.stamps.state(of: access.fingerprint(row.identity))?.existence == .deleted,
-      try [nil, row.identity].contains(access.explicitIdentity(of: key))
-    else { return false }
-    try access.setIdentity(row.identity, of: key)
-    var remade = try RemadeTables.read(database)
-    let held = RemadeTables.HeldKey(table: row.table, key: key, identity: row.identity.bytes)
-    remade.heldKeys = (remade.heldKeys ?? []) + [held]
-    try remade.write(database)
-    return true
+    return found
   }
-
 }
 
 /// A table that a program has remade, and whose rows have not been compared yet.

@@ -49,6 +49,29 @@ extension TableAccess {
     return try left.first { try wasTakenBefore($0) } ?? left.first
   }
 
+  /// Writes into the log which declared columns belong to a number, so that the log can name rows
+  /// whose keys contain it.
+  ///
+  /// - Parameter time: When the row is known to be gone, in milliseconds since 1970.
+  func noteEarlierKey(_ number: Int64, of values: [Value], at time: Int64) throws {
+    let names = table.identityPositions.indices.map { "k\($0)" }
+    let marks = names.map { _ in "?" }.joined(separator: ", ")
+    let logging = try statement(
+      "INSERT INTO \(table.logName) (op, at, identity, \(names.joined(separator: ", "))) "
+        + "VALUES (\(CaptureTriggers.Entry.renamed.rawValue), ?, ?, \(marks))")
+    logging.bind(.real(HybridTime.julianDay(milliseconds: time)), at: 1)
+    logging.bind(number, at: 2)
+    for (index, value) in values.enumerated() { logging.bind(value, at: index + 3) }
+    try logging.run()
+    guard remembersEarlierKeys else { return }
+    let remembering = try statement(
+      "INSERT OR IGNORE INTO \(earlierKeys) (identity, \(names.joined(separator: ", "))) "
+        + "VALUES (?, \(marks))")
+    remembering.bind(number, at: 1)
+    for (index, value) in values.enumerated() { remembering.bind(value, at: index + 2) }
+    try remembering.run()
+  }
+
   func forgetEarlierKeys() throws {
     guard remembersEarlierKeys else { return }
     remembersEarlierKeys = false

@@ -54,7 +54,7 @@ final class TableAccess {
       return try originalIdentity(of: key)
     case .columns(let positions):
       guard let values = try presentKey(key) ?? loggedKey(key) else {
-        return danglingIdentity(of: key)
+        return try heldIdentity(of: key) ?? danglingIdentity(of: key)
       }
       return identity(
         of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
@@ -86,7 +86,7 @@ final class TableAccess {
       return try identity(ofLocalKey: key)
     }
     guard let values = try loggedKey(key) ?? presentKey(key) else {
-      return danglingIdentity(of: key)
+      return try heldIdentity(of: key) ?? danglingIdentity(of: key)
     }
     return identity(
       of: try zip(values, positions).map { try session.earlierExported($0, table.columns[$1]) })
@@ -178,7 +178,9 @@ final class TableAccess {
         local.append(value)
       }
       for (index, value) in local.enumerated() { statement.bind(value, at: index + 1) }
-      guard try statement.step() else { return try earlierLocalKey(of: identity, local) }
+      guard try statement.step() else {
+        return try earlierLocalKey(of: identity, local) ?? heldKey(of: identity)
+      }
       defer { statement.reset() }
       return statement.integer(at: 0)
     case .primaryKey:

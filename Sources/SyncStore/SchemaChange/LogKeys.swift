@@ -1,0 +1,52 @@
+import SyncModel
+
+/// Keys by which the log names rows that went from remade tables unseen, where the rows to which
+/// their keys refer have no number any more: these are gone as well, or another row has the number.
+struct LogKeys {
+  let session: StoreSession
+  /// When the remake was noticed, in milliseconds since 1970.
+  let noticed: Int64
+
+  /// Returns the local values of a key that the log can resolve to the identity of a row; `nil` if
+  /// there is none.
+  func key(of identity: RowIdentity, in table: TableSchema) throws -> [Value]? {
+    let positions = table.identityPositions
+    guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
+      return nil
+    }
+    var key: [Value] = []
+    for (position, value) in zip(positions, values) {
+      let column = table.columns[position]
+      if let local = try session.importedKey(value, column),
+        try session.exported(local, column) == value
+      {
+        key.append(local)
+      } else if case .key(let parent) = column.domain, case .identity(let identity) = value,
+        let number = try number(of: RowKey(table: parent, identity: identity))
+      {
+        key.append(.integer(number))
+      } else {
+        return nil
+      }
+    }
+    return key
+  }
+
+  /// Returns a number that stands for a row in the log; `nil` if rows of its table have none.
+  private func number(of row: RowKey) throws -> Int64? {
+    let access = try session.access(row.table)
+    switch access.table.identity {
+    case .surrogate:
+      let number = try access.assignLogKey(to: row.identity)
+      access.rememberUnseen(number, of: row.identity)
+      try session.hold(number, of: row)
+      return number
+    case .columns:
+      guard let values = try key(of: row.identity, in: access.table) else { return nil }
+      let number = try access.assignKey(to: row.identity, preferring: nil)
+      try access.noteEarlierKey(number, of: values, at: noticed)
+      return number
+    case .primaryKey: return nil
+    }
+  }
+}
