@@ -60,7 +60,7 @@ enum MetaTable {
       case .binding, .configuration, .originalKeys, .conflictJournal, .place, .incarnations,
         .formerNames, .excludedNames, .remade, .commandState:
         true
-      case .format, .fingerprintKey, .sharedLog, .journalMode, .plainValues: false
+      case .format, .fingerprintKey, .sharedLog, .keyMissing, .journalMode, .plainValues: false
       }
     }
 

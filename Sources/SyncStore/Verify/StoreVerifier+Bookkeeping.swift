@@ -40,7 +40,7 @@ extension StoreVerifier {
       // Other checks read them.
       case .binding, .configuration, .conflictJournal, .place, .commandState: continue
       // They are no JSON.
-      case .format, .fingerprintKey, .sharedLog, .journalMode, .plainValues: continue
+      case .format, .fingerprintKey, .sharedLog, .keyMissing, .journalMode, .plainValues: continue
       }
       _ = try MetaTable.value(key, as: type, database)
     }
