@@ -1,3 +1,4 @@
+import SyncModel
 import Testing
 
 @testable import DocumentSyncTesting
@@ -27,6 +28,31 @@ import Testing
       return try !plan.draw().rowsWithoutKey.isEmpty
     }
     #expect(try (UInt64(1)...300).filter { try isDrawn($0, .all) }.count > 2)
+    #expect(try (UInt64(1)...300).filter { try isDrawn($0, .former) } == [])
+  }
+
+  /// Programs recreate tables whose rows have declared columns, or refer to such rows by their keys,
+  /// and not in histories that are to stay as they were.
+  @Test func tablesWithNumbersThatMeanOtherRowsAreRecreated() throws {
+    func isDrawn(_ seed: UInt64, _ features: FleetFeatures) throws -> Bool {
+      var options = Fleet.Options()
+      options.features = features
+      options.usesManagers = true
+      var plan = RandomPlan(seed: seed, options: options)
+      let drawn = try plan.draw()
+      return drawn.steps.contains { step in
+        let name: SQLName? =
+          switch step {
+          case .edit(_, let edit): edit.remade
+          case .remake(_, let remake): remake.table
+          default: nil
+          }
+        return name.flatMap(drawn.schema.table).map {
+          RandomRemakes.dependsOnNumbers($0, drawn.schema)
+        } ?? false
+      }
+    }
+    #expect(try (UInt64(1)...300).filter { try isDrawn($0, .all) }.count > 10)
     #expect(try (UInt64(1)...300).filter { try isDrawn($0, .former) } == [])
   }
 

@@ -37,13 +37,21 @@ struct LogKeys {
     let access = try session.access(row.table)
     switch access.table.identity {
     case .surrogate:
-      let number = try access.assignLogKey(to: row.identity)
+      var number = try access.assignLogKey(to: row.identity)
+      while try session.isReferredToUncompared(number, of: row.table) {
+        try access.forgetKey(number, of: row.identity)
+        number = try access.assignLogKey(to: row.identity)
+      }
       access.rememberUnseen(number, of: row.identity)
       try session.hold(number, of: row)
       return number
     case .columns:
       guard let values = try key(of: row.identity, in: access.table) else { return nil }
-      let number = try access.assignKey(to: row.identity, preferring: nil)
+      // A number that a row contains may have been another row's.
+      var number = try access.assignKey(to: row.identity, preferring: nil)
+      while try session.isReferredToUncompared(number, of: row.table) {
+        number = try access.assignKey(to: row.identity, preferring: nil)
+      }
       try access.noteEarlierKey(number, of: values, at: noticed)
       return number
     case .primaryKey: return nil

@@ -146,7 +146,9 @@ extension ChangeExport {
       let kinds = [CaptureTriggers.Entry.delete, .replaced, .renamed].map { "\($0.rawValue)" }
       let statement = try SQLStatement(
         "SELECT at, \(names.joined(separator: ", ")) FROM \(table.logName) "
-          + "WHERE op IN (\(kinds.joined(separator: ", ")))", on: session.database)
+          + "WHERE op IN (\(kinds.joined(separator: ", "))) "
+          + "AND NOT (op = \(CaptureTriggers.Entry.renamed.rawValue) AND identity IS NOT NULL)",
+        on: session.database)
       while try statement.step() {
         let key = names.indices.map { statement.value(at: $0 + 1) }
         let identity = try access.earlierIdentity(ofKey: key)

@@ -169,7 +169,7 @@ final class TableExport {
     cellsToKeep.removeAll()
     guard log.isPresent else {
       // The comparison finds out what the row was when it went unseen.
-      if remakeNoticed != nil, !log.mayBeGone { return nil }
+      if !log.mayBeGone, remakeNoticed != nil || log.first == .renamed { return nil }
       if try state == nil && isLeftToComparison(row, batch, identities) { return nil }
       // A later entry will record its deletion.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed

@@ -73,7 +73,7 @@ extension TableAccess {
     guard let state = try stamps.state(of: fingerprint(identity)) else { return false }
     if state.existence == .inserted { return true }
     // Until remade tables are compared, the key of a deleted row still means that row.
-    if try state.existence == .deleted && !session.tablesToCompare().isEmpty { return true }
+    if state.existence == .deleted, try session.areKeysHeld() { return true }
     // It may have been shown although it is deleted.
     guard state.isKept else { return false }
     return try session.keptRows.row(RowKey(table: table.id, identity: identity))?.reason.isShown

@@ -64,7 +64,7 @@ extension StoreSession {
   }
 
   /// Returns whether a row of a table that is to be compared contains a key.
-  private func isReferredToUncompared(_ key: Int64, of table: Int) throws -> Bool {
+  func isReferredToUncompared(_ key: Int64, of table: Int) throws -> Bool {
     try tablesToCompare().contains { id in
       try schema[id].columns.contains { column in
         guard column.domain == .key(of: table) else { return false }

@@ -88,6 +88,10 @@ extension StoreSession {
     return remade.isSettlingDue == true && remade.noticed.isEmpty
   }
 
+  /// Returns whether keys of deleted rows still mean these rows: remade tables are not compared yet,
+  /// or what the comparison found is not sealed.
+  func areKeysHeld() throws -> Bool { try !tablesToCompare().isEmpty || isSettlingDue() }
+
   /// Notes that the next sealing need not decide again (``isSettlingDue()``).
   func forgetSettling() throws { try RemadeTables().write(database) }
 

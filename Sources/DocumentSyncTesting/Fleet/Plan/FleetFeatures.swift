@@ -76,6 +76,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let registerColumns = FleetFeatures(rawValue: 1 << 48)
   /// Rows with NULL in their key are there before syncing begins.
   package static let missingKeys = FleetFeatures(rawValue: 1 << 49)
+  /// Migrations that recreate tables whose rows have declared columns, or refer to such rows by
+  /// their keys.
+  package static let numberedRemakes = FleetFeatures(rawValue: 1 << 50)
 
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -83,7 +86,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// The features before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
-    .large, .managedBorders, .registerColumns, .missingKeys,
+    .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
   ])
 
   /// The features by name.
@@ -100,6 +103,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("long", .long), ("undeclared", .undeclared), ("joins", .joins),
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
-    ("missingKeys", .missingKeys),
+    ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
   ]
 }

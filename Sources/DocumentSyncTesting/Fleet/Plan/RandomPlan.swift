@@ -68,7 +68,7 @@ struct RandomPlan {
       appendExchange(to: &steps, devices, edits, &size)
     }
     if usesManagers, options.features.contains(.remakes) {
-      var remakes = RandomRemakes(seed: seed)
+      var remakes = RandomRemakes(seed: seed, features: options.features)
       remakes.draw(
         into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     }

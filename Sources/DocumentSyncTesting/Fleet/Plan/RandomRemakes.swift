@@ -2,9 +2,13 @@
 /// captures edits of the table until the device synchronizes.
 struct RandomRemakes {
   private var dice: Dice
+  private let features: FleetFeatures
 
   /// - Parameter seed: The seed of the history.
-  init(seed: UInt64) { dice = Dice(seed: seed ^ 0x7265_6D61_6B65) }
+  init(seed: UInt64, features: FleetFeatures) {
+    dice = Dice(seed: seed ^ 0x7265_6D61_6B65)
+    self.features = features
+  }
 
   /// - Parameter migrates: Whether devices also make other migrations, so that only the device
   ///   knows the form of the table at that time.
@@ -21,7 +25,9 @@ struct RandomRemakes {
       let table = dice.pick(schema.synchronized)
       let remake = FleetRemake(
         table: table.name, dropsFirst: !dice.chance(50), time: time, salt: dice.word())
-      guard !Self.dependsOnNumbers(table, schema) else { continue }
+      guard features.contains(.numberedRemakes) || !Self.dependsOnNumbers(table, schema) else {
+        continue
+      }
       if migrates {
         steps.insert(.remake(device: device, remake), at: index)
       } else {
@@ -34,8 +40,7 @@ struct RandomRemakes {
   }
 
   /// Returns whether rows of a table are identified by declared columns, or refer to such rows in
-  /// their keys. After the table is recreated, a store cannot know which number a row had, or which
-  /// deleted row a number meant.
+  /// their keys. After the table is recreated, a store does not know which number a row had.
   static func dependsOnNumbers(_ table: FleetTable, _ schema: FleetSchema) -> Bool {
     table.localKey != nil
       || table.key.contains { column in
