@@ -269,7 +269,9 @@ struct Replacing {
           INSERT INTO main.\(table.identityName) (key, identity) SELECT key, identity FROM \
           (SELECT coalesce(k.new, s.key) AS key, s.identity AS identity FROM \(whole) AS s \
           LEFT JOIN \(KeyMapping.keys(table.id)) AS k ON k.old = s.key) \
-          WHERE key IS NOT docsync_first_key(?1, identity);
+          WHERE key IS NOT docsync_first_key(?1, identity) OR NOT EXISTS (SELECT 1 FROM \
+          \(KeyMapping.attached).\(table.quotedName) AS t \
+          WHERE t.\(quoted(table.keyColumns[0])) = docsync_first_key(?1, identity));
           """, arguments: [Int64(bitPattern: table.origin)])
       try database.execute(
         sql: """

@@ -250,7 +250,7 @@ final class Materializer {
 
   private func hasAllParents(_ row: WorkingRow) throws -> Bool {
     let table = session.schema[row.key.table]
-    for key in table.foreignKeys {
+    for key in table.foreignKeys where key.isRequired {
       let values = key.columns.map { row.shownValue($0) ?? .null }
       if values.contains(.null) { continue }
       if try existence.isPlain(values, key) { continue }

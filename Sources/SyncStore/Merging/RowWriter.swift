@@ -36,7 +36,9 @@ final class RowWriter {
         if !row.isVisible {
           // Frees the key before keys are assigned. Another row may take it, unless a row that must
           // differ from others still refers to it.
-          if let key = row.localKey, try session.tablesToCompare().isEmpty {
+          if let key = row.localKey, try keepsKey(row, key, access) {
+            try access.keepNamedKey(key, of: row.key.identity)
+          } else if let key = row.localKey, try session.tablesToCompare().isEmpty {
             try access.forgetKey(key, of: row.key.identity)
             if session.schema.isReferredUniquely(access.table) { access.reservedKeys.insert(key) }
           }
@@ -48,6 +50,7 @@ final class RowWriter {
     for row in set.rows where row.isVisible && row.shown == nil && !row.isUnseen {
       try assignKey(row)
     }
+    try assignKeysToNamedRows()
     for table in Set(set.rows.map(\.key.table)) {
       try session.access(table).reservedKeys.removeAll()
     }
@@ -85,6 +88,7 @@ final class RowWriter {
       row.localKey = nil
       try session.access(row.key.table).forgetKeyMemory()
     }
+    for table in session.schema.namedTables { try session.access(table.id).forgetKeyMemory() }
   }
 
   private static func reason(_ error: DatabaseError) -> ParkedRow.Reason? {
@@ -144,6 +148,63 @@ final class RowWriter {
         to: row.key.identity, preferring: row.state.localKey ?? row.keyHint)
     }
     assigned.append(row)
+  }
+
+  // MARK: - Keys of rows that are not shown
+
+  /// The rows that rows to be shown contain in their identities, if they can be shown without them
+  /// (``StoreSchema/namers(of:)``).
+  private lazy var named: Set<RowKey> = {
+    var named: Set<RowKey> = []
+    for row in set.rows where row.isVisible && !row.isUnseen {
+      for target in namedRows(of: row) { named.insert(target) }
+    }
+    return named
+  }()
+
+  private func namedRows(of row: WorkingRow) -> [RowKey] {
+    let table = session.schema[row.key.table]
+    return table.identityPositions.compactMap { position in
+      guard case .key(let parent) = table.columns[position].domain,
+        !session.schema.namers(of: parent).isEmpty,
+        case .identity(let identity)? = row.shownValue(position)
+      else { return nil }
+      return RowKey(table: parent, identity: identity)
+    }
+  }
+
+  /// Returns whether a row that leaves its table leaves its key in the key of a row that stays.
+  private func keepsKey(_ row: WorkingRow, _ key: Int64, _ access: TableAccess) throws -> Bool {
+    let namers = session.schema.namers(of: row.key.table)
+    guard !namers.isEmpty else { return false }
+    if named.contains(row.key) { return true }
+    return try namers.contains { namer in
+      let child = try session.access(namer.table)
+      return try session.rows(of: namer, containing: key).contains { local in
+        set[RowKey(table: namer.table, identity: try child.identity(ofKey: local))] == nil
+      }
+    }
+  }
+
+  /// Gives a key to each row that is not shown, and that a row to be shown contains in its own key.
+  private func assignKeysToNamedRows() throws {
+    for row in named.sorted(by: { ($0.table, $0.identity) < ($1.table, $1.identity) })
+    where set[row]?.localKey == nil {
+      try session.access(row.table).assignKeyToHiddenRow(row.identity)
+    }
+  }
+
+  /// Frees the keys that rows left in the keys of others, where those others have left their tables
+  /// as well.
+  private func freeKeysThatNothingNames() throws {
+    var tables: Set<Int> = []
+    for row in set.rows where row.shown != nil && !row.isVisible {
+      for target in session.schema.namedTables
+      where session.schema.namers(of: target.id).contains(where: { $0.table == row.key.table }) {
+        tables.insert(target.id)
+      }
+    }
+    for table in tables.sorted() { try session.freeKeysThatNothingNames(in: table) }
   }
 
   private func insert(_ row: WorkingRow) throws {
@@ -241,6 +302,7 @@ final class RowWriter {
     for (table, changes) in changes {
       try session.access(table).stamps.store(changes.sorted { $0.fingerprint < $1.fingerprint })
     }
+    try freeKeysThatNothingNames()
   }
 
   /// Leaves the bookkeeping of a row that went unseen as it was when the row was shown: its table

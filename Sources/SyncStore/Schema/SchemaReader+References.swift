@@ -172,6 +172,27 @@ extension SchemaReader {
     }
   }
 
+  /// Determines which references hide a row while the row to which they refer is not shown. If the
+  /// rows of a table are identified by declared columns, nothing records the integer key of a row
+  /// that is gone, so a number in another row's key cannot stand for it.
+  func resolveRequirements(_ tables: inout [TableSchema]) {
+    let declared = Set(
+      tables.filter { if case .columns = $0.identity { true } else { false } }.map(\.id))
+    for index in tables.indices {
+      let columns = tables[index].columns
+      for position in tables[index].foreignKeys.indices {
+        let key = tables[index].foreignKeys[position]
+        tables[index].foreignKeys[position].isRequired =
+          key.isEnforced
+          || !key.columns.allSatisfy { column in
+            guard columns[column].isIdentity else { return false }
+            if case .key(let parent) = columns[column].domain { return !declared.contains(parent) }
+            return true
+          }
+      }
+    }
+  }
+
   /// Determines which tables are referred to, and which of them store the cells of deleted rows.
   /// Joins the columns of each composite reference.
   func resolveDeletions(_ tables: inout [TableSchema]) {

@@ -80,6 +80,7 @@ struct SchemaReader {
     }
     try resolveDomains(&tables, registered)
     addImpliedReferences(&tables, ordinal: ordinal)
+    resolveRequirements(&tables)
     resolveDeletions(&tables)
     for table in tables { try checkSurrogate(table) }
     return StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)

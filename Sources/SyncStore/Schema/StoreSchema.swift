@@ -12,6 +12,13 @@ struct StoreSchema {
   private let names: [SQLName: Int]
   private let inbound: [Int: [ForeignKey]]
   private let wireNames: [SQLName: Int]
+  private let allNamers: [Int: [Namer]]
+
+  /// A column of a table's identity that contains keys of another table.
+  struct Namer: Hashable {
+    var table: Int
+    var column: Int
+  }
 
   init(tables: [TableSchema], leftOut: [SQLName: String]) {
     self.tables = tables
@@ -22,6 +29,32 @@ struct StoreSchema {
       uniqueKeysWithValues: tables.enumerated().map { ($1.name.folded, $0) })
     wireNames = Dictionary(
       tables.enumerated().map { ($1.wireName, $0) }, uniquingKeysWith: min)
+    allNamers = Self.namers(tables)
+  }
+
+  /// Returns the columns of other tables' identities that contain keys of a table, if rows of these
+  /// tables can be shown although the row with the key is not. The numbers in such columns stand for
+  /// their row as long as a row contains them. Returns none otherwise.
+  func namers(of table: Int) -> [Namer] { allNamers[table] ?? [] }
+
+  /// The tables that have such columns (``namers(of:)``).
+  var namedTables: [TableSchema] { allNamers.keys.sorted().map { self[$0] } }
+
+  private static func namers(_ tables: [TableSchema]) -> [Int: [Namer]] {
+    var named: Set<Int> = []
+    var namers: [Int: [Namer]] = [:]
+    let surrogates = Set(tables.filter { $0.identity == .surrogate }.map(\.id))
+    for table in tables {
+      for position in table.identityPositions {
+        guard case .key(let parent) = table.columns[position].domain, surrogates.contains(parent)
+        else { continue }
+        namers[parent, default: []].append(Namer(table: table.id, column: position))
+        if table.foreignKeys.contains(where: { !$0.isRequired && $0.columns == [position] }) {
+          named.insert(parent)
+        }
+      }
+    }
+    return namers.filter { named.contains($0.key) }
   }
 
   subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
@@ -277,6 +310,10 @@ struct ForeignKey: Hashable {
   /// Whether SQLite enforces it. If not, it follows from other references, or was declared when
   /// syncing began; a value that leads to no row then stays as it is.
   var isEnforced = true
+  /// Whether a row is hidden while the row to which it refers is not shown. It is not if SQLite does
+  /// not enforce the reference and the reference is part of the row's key: then nothing can be shown
+  /// in place of the key (``StoreSchema/namers(of:)``).
+  var isRequired = true
 
   /// Whether a row that this key refers to must not be deleted alone.
   var holds: Bool { onDelete == .refuse || onDelete == .cascade }

@@ -8,25 +8,31 @@ struct EarlierPlainValues {
 
   /// The version of the rules by which plain values are noted. Builds with version 1 took a plain
   /// value and a reference with one number for the same value of an index with a condition or
-  /// expressions.
-  static let version: [UInt8] = [2]
+  /// expressions. Builds with version 2 hid rows whose key contains a row that is gone
+  /// (``ForeignKey/isRequired``).
+  static let version: [UInt8] = [3]
 
   /// Notes, once, the plain values that earlier builds did not note, and shows the rows that those
   /// builds hid.
   func settle() throws {
     let known = try MetaTable.read(.plainValues, session.database)
     guard known != Self.version else { return }
-    if known == nil { try showRowsHiddenByPlainValues() }
+    if known == nil {
+      try session.plainKeys.noteBeginning(session.schema)
+      try showHiddenRows { !$0.isEnforced }
+    } else {
+      try showHiddenRows { !$0.isRequired }
+    }
     if session.schema.tables.contains(where: \.hasEvaluatedReferences) {
       try RemadeTables.noteSettlingDue(session.database)
     }
     try MetaTable.write(.plainValues, to: Self.version, session.database)
   }
 
-  private func showRowsHiddenByPlainValues() throws {
-    try session.plainKeys.noteBeginning(session.schema)
+  /// Decides again about the hidden rows of tables with such references.
+  private func showHiddenRows(ofTablesWith isMeant: (ForeignKey) -> Bool) throws {
     let set = WorkingSet(session: session)
-    for table in session.schema.tables where table.foreignKeys.contains(where: { !$0.isEnforced }) {
+    for table in session.schema.tables where table.foreignKeys.contains(where: isMeant) {
       for identity in try session.keptRows.identities(in: table.id) {
         try set.row(RowKey(table: table.id, identity: identity))
       }

@@ -95,6 +95,11 @@ extension LocalStore {
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
+    for freed in suspects.freedKeys where try session.isNamed(freed.key, in: freed.table) {
+      let access = try session.access(freed.table)
+      guard try !access.hasRow(localKey: freed.key) else { continue }
+      try access.keepNamedKey(freed.key, of: freed.identity)
+    }
     report.parkedRows = try settle(suspects, set)
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
@@ -108,11 +113,19 @@ extension LocalStore {
         try !session.keepsKeyUntilCompared(freed.key, of: freed.identity, access),
         try !session.holdsKey(freed.key, of: RowKey(table: freed.table, identity: freed.identity))
       else { continue }
+      if try session.isNamedOrPlain(freed.key, in: freed.table) { continue }
       try access.forgetKey(freed.key, of: freed.identity)
     }
     try session.holdDeclaredKeys()
-    for table in try session.tablesWithEdits() {
+    let edited = try session.tablesWithEdits()
+    for table in edited {
       try session.database.execute(sql: "DELETE FROM \(table.logName)")
+    }
+    for table in session.schema.namedTables
+    where session.schema.namers(of: table.id).contains(where: { namer in
+      edited.contains { $0.id == namer.table }
+    }) {
+      try session.freeKeysThatNothingNames(in: table.id)
     }
     try SharedLog.forget(session.database)
     session.writtenPlainCells = [:]

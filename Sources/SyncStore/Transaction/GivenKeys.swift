@@ -59,7 +59,9 @@ extension TableAccess {
           WHERE op = \(Entry.insert.rawValue) AND balance >= 0 AND NOT EXISTS \
           (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)
           """)
-      keys.unseen = try keys.unseen.filter { try !isKnown($0) }
+      keys.unseen = try keys.unseen.filter { key in
+        try !isKnown(key) && !session.isNamed(key, in: table.id)
+      }
       keys.gone.subtract(keys.unseen)
     }
     loggedKeys = keys
@@ -132,12 +134,19 @@ extension TableAccess {
     }
     // A changed key is logged as an insertion; updates by a cascade come before it.
     let first = try statement(
-      "SELECT op FROM \(table.logName) WHERE k0 = ? AND op <> \(Entry.update.rawValue) "
+      "SELECT op, identity FROM \(table.logName) WHERE k0 = ? AND op <> \(Entry.update.rawValue) "
         + "ORDER BY seq LIMIT 1")
     first.bind(key, at: 1)
     guard try first.step() else { return false }
     defer { first.reset() }
-    return try first.integer(at: 0) == Entry.insert.rawValue && !rewrittenKeys().contains(key)
+    guard first.integer(at: 0) == Entry.insert.rawValue else { return false }
+    if !session.schema.namers(of: table.id).isEmpty, !first.isNull(at: 1),
+      let known = try explicitIdentity(of: key), known.bytes != first.bytes(at: 1)
+    {
+      // The key stood for a row that is gone, which lives again.
+      return false
+    }
+    return try !rewrittenKeys().contains(key)
   }
 
   /// The identity of a row that has a local key and came unseen into a table that was made again

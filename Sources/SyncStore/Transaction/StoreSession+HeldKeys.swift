@@ -90,7 +90,7 @@ extension TableAccess {
   /// it.
   func heldKey(of identity: RowIdentity) throws -> Int64? {
     guard case .columns = table.identity else { return nil }
-    return try session.heldKeys(of: table.id).filter { $0.value == identity }.keys.sorted()
-      .first { try !hasRow(localKey: $0) }
+    let keys = try session.heldKeys(of: table.id).filter { $0.value == identity }.keys.sorted()
+    return try keys.first { try !hasRow(localKey: $0) }
   }
 }

@@ -3,10 +3,12 @@ import SyncModel
 
 /// Rows and cells whose values may be plain (``PlainKeys``).
 extension StoreSession {
-  /// Returns whether the table of a column would show a plain value as a reference to a row.
+  /// Returns whether the table of a column would show a plain value as a reference to a row, or to a
+  /// row that is gone (``TableAccess/keepNamedKey(_:of:)``).
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
-    return try access(table).hasRow(localKey: key)
+    if try access(table).hasRow(localKey: key) { return true }
+    return try !schema.namers(of: table).isEmpty && access(table).explicitIdentity(of: key) != nil
   }
 
   /// The logical value for a value that a user of this device gives to a column: a number names the
@@ -29,7 +31,11 @@ extension StoreSession {
   func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
     let child = schema[key.child]
     let logical = try zip(values, key.columns).map { try exported($0, child.columns[$1]) }
-    guard let identity = schema[key.parent].identity(for: logical, of: key) else { return false }
+    let parent = schema[key.parent]
+    guard let identity = parent.identity(for: logical, of: key) else { return false }
+    // Such a number is no plain value although other devices may never have heard of its row.
+    let isPartOfKey = key.columns.allSatisfy { child.columns[$0].isIdentity }
+    if parent.localKey != nil, isPartOfKey || !schema.namers(of: parent.id).isEmpty { return true }
     return try isKnown(RowKey(table: key.parent, identity: identity))
   }
 }

@@ -190,12 +190,14 @@ extension StoreSession {
       try database.execute(
         sql: """
           DELETE FROM \(table.identityName) WHERE identity IN \
-          (\(KeptRows.hiddenRows(of: table.id)))\(taken)
+          (\(KeptRows.hiddenRows(of: table.id)))\(taken) \
+          AND NOT \(namedCondition("\(table.identityName).key", in: table.id))
           """)
     }
     for held in try RemadeTables.read(database).heldKeys ?? [] where schema.contains(held.table) {
       let access = try access(held.table)
       if try onlyTaken && !access.hasRow(localKey: held.key) { continue }
+      if try isNamed(held.key, in: held.table) { continue }
       try access.forgetKey(held.key, of: RowIdentity(bytes: held.identity))
     }
   }

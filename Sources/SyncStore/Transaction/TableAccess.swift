@@ -153,6 +153,7 @@ final class TableAccess {
         return key
       }
       if let key = unseenKeys[identity], try explicitIdentity(of: key) == identity { return key }
+      if let key = try namedKey(of: identity) { return key }
       // A reference that leads nowhere also has the identity that its key would have had from the
       // beginning.
       guard bits.high == table.origin || bits.high == ~table.origin else { return nil }
@@ -193,6 +194,9 @@ final class TableAccess {
   private var unseenKeys: [RowIdentity: Int64] = [:]
 
   func rememberUnseen(_ key: Int64, of identity: RowIdentity) { unseenKeys[identity] = key }
+
+  /// See ``namedKey(of:)``; `nil` until it is first asked for.
+  var namedKeys: [RowIdentity: Int64]?
 
   private var moved: Set<Int64>?
 
@@ -251,6 +255,7 @@ final class TableAccess {
       greatestKey = key
       return key
     }
+    if let named = try namedKey(of: identity), try !isTaken(named) { return named }
     let original = Bits128(bytes: identity.bytes).flatMap {
       $0.high == table.origin ? Int64(bitPattern: $0.low) : nil
     }
@@ -453,6 +458,7 @@ final class TableAccess {
     moved = nil
     loggedKeys = nil
     rewritten = nil
+    namedKeys = nil
   }
 
   /// The statement that deletes by key.

@@ -130,7 +130,9 @@ extension StoreVerifier {
     while try alone.step() {
       let identity = RowIdentity(bytes: alone.bytes(at: 1))
       let state = try access.stamps.state(of: access.fingerprint(identity))
-      guard state?.isKept != true else { continue }
+      guard state?.isKept != true,
+        try !session.isNamedOrPlain(alone.integer(at: 0), in: table.id)
+      else { continue }
       note(
         .identityOrphaned, table.name, "An identity belongs to a row that does not exist.",
         detail: "key \(alone.integer(at: 0)), row \(identity.hexadecimal)")

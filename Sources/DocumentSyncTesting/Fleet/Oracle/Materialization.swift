@@ -469,7 +469,9 @@ struct Materialization {
   ) throws -> Bool {
     guard let table = schema.table(key.table) else { return true }
     for reference in schema.references(of: table) {
-      guard let parent = schema.table(reference.parent), !parent.isLocal else { continue }
+      guard let parent = schema.table(reference.parent), !parent.isLocal,
+        schema.isRequired(reference, of: table)
+      else { continue }
       let referring = reference.columns.map { values[table.columns[$0].name] ?? .null }
       if referring.contains(.null) { continue }
       if let identity = identity(referring, reference, parent) {

@@ -79,6 +79,8 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Migrations that recreate tables whose rows have declared columns, or refer to such rows by
   /// their keys.
   package static let numberedRemakes = FleetFeatures(rawValue: 1 << 50)
+  /// Tenants that are removed although a key without a reference to them contains them.
+  package static let freeTenants = FleetFeatures(rawValue: 1 << 51)
 
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -87,6 +89,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
+    .freeTenants,
   ])
 
   /// The features by name.
@@ -104,5 +107,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
+    ("freeTenants", .freeTenants),
   ]
 }

@@ -57,6 +57,17 @@ extension FleetSchema {
     }
   }
 
+  /// Returns whether a row is hidden while the row to which a reference leads is not shown. It is
+  /// not if SQLite does not enforce the reference and the reference is part of the key, unless the
+  /// number in it is that of a row with declared columns.
+  func isRequired(_ reference: FleetReference, of table: FleetTable) -> Bool {
+    reference.isEnforced
+      || !reference.columns.allSatisfy { column in
+        table.key.contains(column)
+          && keyTable(of: column, in: table).flatMap(self.table)?.localKey == nil
+      }
+  }
+
   /// Returns the references of a table as merging treats them. They include implied references of
   /// single columns: of a column that contains a key only in a reference with a nullable column, or
   /// only because another column refers to it.
