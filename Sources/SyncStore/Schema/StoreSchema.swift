@@ -233,6 +233,9 @@ struct ColumnSchema: Hashable {
   /// The SQL of the value that the column takes when it is left out.
   var defaultExpression: String?
 
+  /// Whether the values are keys of rows.
+  var isKeyed: Bool { if case .key = domain { true } else { false } }
+
   /// Whether two values can be equal to SQLite and still differ.
   var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }
 
