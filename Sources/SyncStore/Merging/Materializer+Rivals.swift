@@ -36,8 +36,14 @@ extension Materializer {
   private func identity(_ row: WorkingRow) -> RowIdentity { row.shownIdentity ?? row.key.identity }
 
   private func rivals(of row: WorkingRow) throws -> [RowKey] {
-    let access = try session.access(row.key.table)
-    guard access.identityStandsForKeys else { return [] }
+    let table = session.schema[row.key.table]
+    guard table.hasKeysInIdentity else { return [] }
+    let access = try session.access(table.id)
+    // The numbers of new rows are not noted yet.
+    let hasNumber = table.identityPositions.contains { position in
+      table.columns[position].isKeyed && row.shownValue(position).flatMap(Value.key) != nil
+    }
+    guard try hasNumber || access.canHavePlainNumbers() else { return [] }
     return try access.rivals(of: identity(row)) { referred in
       try set[referred]?.localKey ?? session.access(referred.table).localKey(of: referred.identity)
     }.map { RowKey(table: row.key.table, identity: $0) }

@@ -177,6 +177,9 @@ struct TableSchema {
     }
   }
 
+  /// Whether some columns of the identity are keys of rows.
+  var hasKeysInIdentity: Bool { identityPositions.contains { columns[$0].isKeyed } }
+
   /// Whether rows are identified by references, in whole or in part.
   var isKnownByReferences: Bool {
     foreignKeys.contains { key in key.columns.contains { columns[$0].isIdentity } }

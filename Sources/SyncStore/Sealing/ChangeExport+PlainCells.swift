@@ -32,11 +32,12 @@ extension ChangeExport {
   func noteReferencesToPlainKeys() throws {
     for child in session.schema.tables {
       for reference in child.foreignKeys where reference.isEnforced {
-        let parent = try session.access(reference.parent)
-        guard parent.identityStandsForKeys, parent.table.identifies(reference),
-          parent.table.localKey == nil,
+        let table = session.schema[reference.parent]
+        guard table.hasKeysInIdentity, table.identifies(reference), table.localKey == nil,
           reference.columns.contains(where: { child.keyedPositions.contains($0) })
         else { continue }
+        let parent = try session.access(table.id)
+        guard try parent.canHavePlainNumbers() else { continue }
         try noteReferencesToPlainKeys(reference, of: session.access(child.id), parent)
       }
     }

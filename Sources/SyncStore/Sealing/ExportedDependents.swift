@@ -47,7 +47,7 @@ struct ExportedDependents {
   ) throws {
     if action == .delete {
       // A row with a plain number in its key may have given way to the row that is gone.
-      if isReferredTo || hasKeptDependents || access.identityStandsForKeys {
+      if try isReferredTo || hasKeptDependents || access.canHavePlainNumbers() {
         suspects.diminished.insert(table.id)
       }
       if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }

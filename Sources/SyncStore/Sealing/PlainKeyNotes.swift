@@ -15,9 +15,7 @@ struct PlainKeyNotes {
 
   /// Notes the rows and returns them.
   mutating func note() throws -> [RowKey] {
-    let children = try session.schema.tables.filter {
-      try session.access($0.id).identityStandsForKeys
-    }
+    let children = session.schema.tables.filter(\.hasKeysInIdentity)
     guard !children.isEmpty else { return [] }
     for parent in session.schema.tables where parent.localKey != nil {
       let isInKey = children.contains { child in
@@ -27,6 +25,7 @@ struct PlainKeyNotes {
     }
     // Sealing finds them again when new rows have their identities.
     session.forgetGoneKeys()
+    guard given.values.contains(where: { !$0.isEmpty }) else { return [] }
     var noted: [RowKey] = []
     for child in children {
       for key in try keys(child) {

@@ -163,7 +163,7 @@ extension LocalStore {
   /// another row has that key here.
   private func loadRowsGivingWay(in table: Int, into set: WorkingSet) throws {
     let access = try set.session.access(table)
-    guard access.identityStandsForKeys else { return }
+    guard try access.canHavePlainNumbers() else { return }
     for identity in try set.session.keptRows.rowsGivingWay(in: access.table) {
       try set.row(RowKey(table: table, identity: identity))
     }

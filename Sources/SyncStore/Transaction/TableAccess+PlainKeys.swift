@@ -24,13 +24,22 @@ extension TableAccess {
     return try keyWithPlainNumbers(key, logical) ?? logical
   }
 
+  /// Returns whether some row may have a plain number in its key.
+  func canHavePlainNumbers() throws -> Bool {
+    guard identityStandsForKeys else { return false }
+    return try table.identityPositions.contains { position in
+      guard case .key(let parent) = table.columns[position].domain else { return false }
+      return try !session.plainKeys.keys(of: parent).isEmpty
+    }
+  }
+
   /// Returns the logical values of the key of the row that is in the table under some local values,
   /// if some of its numbers are plain although they are keys of rows here; `nil` if there is no such
   /// row.
   ///
   /// - Parameter logical: The logical values, with each of these numbers as a reference.
   func keyWithPlainNumbers(_ key: [Value], _ logical: [Value]) throws -> [Value]? {
-    guard identityStandsForKeys else { return nil }
+    guard try canHavePlainNumbers() else { return nil }
     let options = try zip(zip(key, logical), table.identityPositions).map {
       values, position -> [Value] in
       guard case .key(let parent) = table.columns[position].domain,

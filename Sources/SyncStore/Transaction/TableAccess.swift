@@ -23,9 +23,7 @@ final class TableAccess {
     stamps = try StampBlocks(
       table: table, database: database, capacity: session.stampBlockBytes,
       columnCount: table.columns.count)
-    identityStandsForKeys = table.identityPositions.contains {
-      if case .key = table.columns[$0].domain { true } else { false }
-    }
+    identityStandsForKeys = table.hasKeysInIdentity
     let match = Self.match(table.keyColumns)
     let columns = table.columns.map { quoted($0.name) }
     selecting = try SQLStatement(

@@ -53,8 +53,10 @@ struct StoreDigester {
     while try reading.step() {
       let key = table.keyColumns.indices.map { reading.value(at: $0) }
       if key.contains(.null) { continue }
-      let identity = try access.identity(ofKey: key)
-      let logicalKey = access.identityStandsForKeys ? try access.logicalKey(key) : []
+      let logicalKey = table.hasKeysInIdentity ? try access.logicalKey(key) : []
+      let identity =
+        table.hasKeysInIdentity
+        ? access.identity(of: logicalKey) : try access.identity(ofKey: key)
       let kept = plain.isEmpty ? nil : plain[identity]
       var bytes: [UInt8] = []
       for (index, column) in columns.enumerated() {
