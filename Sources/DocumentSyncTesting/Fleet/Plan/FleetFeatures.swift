@@ -77,13 +77,16 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Rows with NULL in their key are there before syncing begins.
   package static let missingKeys = FleetFeatures(rawValue: 1 << 49)
 
+  /// Keys with plain numbers in columns that refer without a declaration.
+  package static let plainKeys = FleetFeatures(rawValue: 1 << 50)
+
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
   /// The features before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
-    .large, .managedBorders, .registerColumns, .missingKeys,
+    .large, .managedBorders, .registerColumns, .missingKeys, .plainKeys,
   ])
 
   /// The features by name.
@@ -100,6 +103,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("long", .long), ("undeclared", .undeclared), ("joins", .joins),
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
-    ("missingKeys", .missingKeys),
+    ("missingKeys", .missingKeys), ("plainKeys", .plainKeys),
   ]
 }
