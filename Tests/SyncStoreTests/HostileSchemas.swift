@@ -75,25 +75,23 @@ extension HostileSchema {
 
   /// References that the schema does not declare, among them one where 0 means
   /// none, and one in a key.
-  ///
-  /// No forged key has the number of a person: Reliability.md, “Open faults”.
   private static let declared = HostileSchema(
     "CREATE TABLE post (id INTEGER PRIMARY KEY, title TEXT UNIQUE, "
       + "parent INTEGER NOT NULL DEFAULT 0, author); "
       + "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT); "
       + "CREATE TABLE meta (person INTEGER, name TEXT, value, PRIMARY KEY (person, name)); "
-      + "INSERT INTO person VALUES (101, 'a'), (102, 'b'); "
-      + "INSERT INTO post VALUES (1, 't', 0, 101), (2, 'u', 1, 102), (3, 'v', 77, ''); "
-      + "INSERT INTO meta VALUES (101, 'k', 'x'), (9, 'k', 'y')",
+      + "INSERT INTO person VALUES (1, 'a'), (2, 'b'); "
+      + "INSERT INTO post VALUES (1, 't', 0, 1), (2, 'u', 1, 2), (3, 'v', 77, ''); "
+      + "INSERT INTO meta VALUES (1, 'k', 'x'), (9, 'k', 'y')",
     edits: [
       "INSERT INTO person (name) VALUES ('c')",
-      "INSERT INTO post (title, parent, author) SELECT 'w', max(id), 101 FROM post",
+      "INSERT INTO post (title, parent, author) SELECT 'w', max(id), 1 FROM post",
       "UPDATE post SET parent = 3 WHERE id = 2", "UPDATE post SET parent = 0",
       "UPDATE post SET author = (SELECT max(id) FROM person)",
       "UPDATE post SET author = '' WHERE id = 1", "DELETE FROM post WHERE id = 1",
-      "DELETE FROM person WHERE id = 101", "INSERT INTO meta SELECT max(id), 'l', 1 FROM person",
-      "UPDATE meta SET value = 'z'", "UPDATE meta SET person = 102 WHERE person = 9",
-      "DELETE FROM meta WHERE person = 101", "INSERT INTO post (id, title) VALUES (77, 'x')",
+      "DELETE FROM person WHERE id = 1", "INSERT INTO meta SELECT max(id), 'l', 1 FROM person",
+      "UPDATE meta SET value = 'z'", "UPDATE meta SET person = 2 WHERE person = 9",
+      "DELETE FROM meta WHERE person = 1", "INSERT INTO post (id, title) VALUES (77, 'x')",
     ]
   ) {
     $0.references = ["post": ["parent": "post", "author": "person"], "meta": ["person": "person"]]

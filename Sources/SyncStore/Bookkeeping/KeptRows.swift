@@ -229,6 +229,20 @@ final class KeptRows {
     return try statement.identities()
   }
 
+  /// Returns the rows of a table that are parked since another row has their key or a unique value,
+  /// and that have a number in a part of their key that stands for keys.
+  func rowsGivingWay(in table: TableSchema) throws -> [RowIdentity] {
+    let positions = table.identityPositions
+    return try identities(in: table.id, for: .parked(.uniqueValueTaken)).filter { identity in
+      guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
+        return false
+      }
+      return zip(positions, values).contains {
+        table.columns[$0].isKeyed && Value.key($1) != nil
+      }
+    }
+  }
+
   /// Returns whether stored rows refer to rows of a table, or claim values of it.
   func hasDependents(of table: Int) throws -> Bool {
     try Bool.fetchOne(
@@ -380,6 +394,24 @@ final class KeptRows {
       guard !cells.isEmpty else { continue }
       found[RowIdentity(bytes: reading.bytes(at: 0))] = Dictionary(
         cells.map { ($0.column, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+    return found
+  }
+
+  /// Returns the rows of a table for which a plain number in their key is stored, with the positions
+  /// of these numbers.
+  func plainNumbersInKeys(of table: TableSchema) throws -> [RowIdentity: Set<Int>] {
+    let columns = table.identityPositions.filter { table.columns[$0].isKeyed }
+    guard !columns.isEmpty else { return [:] }
+    let reading = try SQLStatement(
+      "SELECT identity, cells FROM docsync_kept WHERE tbl = ? "
+        + "AND reason IN ('overlaid', 'rescued')", on: database)
+    reading.bind(Int64(table.id), at: 1)
+    var found: [RowIdentity: Set<Int>] = [:]
+    while try reading.step() {
+      let cells = try KeptCells.decode(reading.bytes(at: 1)).map(\.column)
+      let plain = columns.filter(cells.contains)
+      if !plain.isEmpty { found[RowIdentity(bytes: reading.bytes(at: 0))] = Set(plain) }
     }
     return found
   }

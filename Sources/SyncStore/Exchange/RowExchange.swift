@@ -316,6 +316,7 @@ struct RowExchange {
     let set = WorkingSet(session: session)
     for table in session.schema.tables {
       try putBackPlainValues(of: table, session)
+      for row in try rowsWithPlainNumbers(table, session) { try set.row(row) }
       for column in table.keyedPositions {
         guard case .key(let id) = table.columns[column].domain else { continue }
         for key in try session.plainKeys.keys(of: id).sorted()
@@ -345,6 +346,73 @@ struct RowExchange {
         try session.write(statement)
       }
     }
+  }
+
+  /// Restores plain numbers in keys likewise. Must be called before anything is decided: until then
+  /// the rows are not found by their keys.
+  ///
+  /// - Parameter session: The session with the new schema.
+  func putBackPlainKeys(_ session: StoreSession) throws {
+    for table in session.schema.tables { try putBackPlainKeys(of: table, session) }
+  }
+
+  private func putBackPlainKeys(of table: TableSchema, _ session: StoreSession) throws {
+    let access = try session.access(table.id)
+    let positions = table.identityPositions
+    for (identity, cells) in try session.keptRows.plainNumbersInKeys(of: table) {
+      guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
+        continue
+      }
+      var wrong: [Value] = []
+      for (position, value) in zip(positions, values) {
+        guard cells.contains(position), case .key(let id) = table.columns[position].domain,
+          mapping.isMapped(session.schema[id]), let number = Value.key(value),
+          let moved = try Int64.fetchOne(
+            database, sql: "SELECT new FROM \(KeyMapping.keys(id)) WHERE old = ?",
+            arguments: [number])
+        else {
+          guard let local = try session.imported(value, table.columns[position]) else { break }
+          wrong.append(local)
+          continue
+        }
+        wrong.append(.integer(moved))
+      }
+      guard wrong.count == positions.count, let right = try access.key(of: identity),
+        wrong != right
+      else { continue }
+      let statement = try access.statement(
+        "UPDATE OR IGNORE main.\(table.quotedName) SET "
+          + table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: ", ")
+          + " WHERE \(TableAccess.match(table.keyColumns))")
+      for (index, value) in (right + wrong).enumerated() { statement.bind(value, at: index + 1) }
+      try session.write(statement)
+    }
+  }
+
+  /// Returns the rows that have a plain number in their key, if a row here has that number for its
+  /// key.
+  private func rowsWithPlainNumbers(
+    _ table: TableSchema, _ session: StoreSession
+  ) throws -> [RowKey] {
+    let access = try session.access(table.id)
+    guard access.identityStandsForKeys else { return [] }
+    var found: Set<RowKey> = []
+    for position in table.identityPositions {
+      guard case .key(let id) = table.columns[position].domain else { continue }
+      let reading = try access.statement(
+        "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) "
+          + "FROM \(table.quotedName) WHERE \(quoted(table.columns[position].name)) = ?")
+      for number in try session.plainKeys.keys(of: id).sorted() {
+        guard try session.access(id).hasRow(localKey: number) else { continue }
+        reading.bind(number, at: 1)
+        while try reading.step() {
+          let key = table.keyColumns.indices.map { reading.value(at: $0) }
+          if key.contains(.null) { continue }
+          found.insert(RowKey(table: table.id, identity: try access.identity(ofKey: key)))
+        }
+      }
+    }
+    return found.sorted { $0.identity < $1.identity }
   }
 
   /// Returns the cells of a column here that hold the key of a row, and refer to no row in the

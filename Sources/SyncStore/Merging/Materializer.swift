@@ -70,6 +70,7 @@ final class Materializer {
 
   func decide() throws {
     outside = [:]
+    forgetGivingWay()
     while true {
       try existence.expand()
       try existence.decide()
@@ -77,6 +78,7 @@ final class Materializer {
       decideStanding()
       if try letStandIn() { continue }
       if try expandReferences() { continue }
+      if try giveWay() { continue }
       if try !refuseHidden() { break }
     }
     for row in borrowers.values where row.isVisible { try lend(to: row) }
@@ -290,7 +292,7 @@ final class Materializer {
     return row.isVisible && row.shownIdentity == nil
   }
 
-  private func isVisible(_ key: RowKey) throws -> Bool {
+  func isVisible(_ key: RowKey) throws -> Bool {
     if let row = borrowers[key] { return row.isVisible }
     if let row = set[key] { return isVisible(row) }
     let status = try outside[key] ?? session.outsideRow(key)

@@ -279,11 +279,8 @@ final class RowWriter {
       }
       if row.wasKept { try session.keptRows.remove(row.key) }
       if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
-        let key =
-          try row.localKey.map { [.integer($0)] }
-          ?? session.access(table.id).key(
-            of: row.key.identity)
-        if let key { try session.putBackAside(into: row.key, key: key) }
+        let key = try row.localKey.map { [.integer($0)] } ?? writtenKey(of: row, table)
+        try session.putBackAside(into: row.key, key: key)
       }
       let kept = try kept(row, table)
       row.state.isKept = kept != nil
@@ -303,6 +300,13 @@ final class RowWriter {
       try session.access(table).stamps.store(changes.sorted { $0.fingerprint < $1.fingerprint })
     }
     try freeKeysThatNothingNames()
+  }
+
+  /// Returns the local values of the key columns with which a row was written.
+  private func writtenKey(of row: WorkingRow, _ table: TableSchema) throws -> [Value] {
+    try table.identityPositions.map {
+      try set.local(row.shownValue($0) ?? .null, table.columns[$0])
+    }
   }
 
   /// Leaves the bookkeeping of a row that went unseen as it was when the row was shown: its table
@@ -331,7 +335,8 @@ final class RowWriter {
     }
     if row.isVisible {
       var differing = Set(row.overlays.keys).union(table.counters.filter(row.isAddedTo))
-      for column in table.keyedPositions where row.overlays[column] == nil {
+      for column in table.keyedPositions + table.identityPositions
+      where row.overlays[column] == nil {
         guard let value = row.values[column] else { continue }
         if try session.isAmbiguous(value, in: table.columns[column]) { differing.insert(column) }
       }

@@ -45,6 +45,9 @@ final class WorkingRow {
   /// The constraint of its own table that refused it.
   var failure: ParkedRow.Reason?
 
+  /// Whether it is refused since another row has its key here (``Materializer/giveWay()``).
+  var givesWay = false
+
   /// Whether its table's conditions were checked although it is not written.
   var isTried = false
 

@@ -63,6 +63,8 @@ final class WorkingSet {
       shown = ShownRow(key: found.key, values: found.values)
       localKey = found.localKey
       for (position, column) in table.columns.enumerated() {
+        // A number in the key is a reference or a plain value, as the identity says.
+        if column.isKeyed, column.isIdentity, values[position] != nil { continue }
         values[position] = try session.exported(found.values[position], column)
       }
     }

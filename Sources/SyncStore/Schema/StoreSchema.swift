@@ -210,6 +210,9 @@ struct TableSchema {
     }
   }
 
+  /// Whether some columns of the identity are keys of rows.
+  var hasKeysInIdentity: Bool { identityPositions.contains { columns[$0].isKeyed } }
+
   /// Whether rows are identified by references, in whole or in part.
   var isKnownByReferences: Bool {
     foreignKeys.contains { key in key.columns.contains { columns[$0].isIdentity } }
@@ -265,6 +268,9 @@ struct ColumnSchema: Hashable {
   var isNotNull: Bool
   /// The SQL of the value that the column takes when it is left out.
   var defaultExpression: String?
+
+  /// Whether the values are keys of rows.
+  var isKeyed: Bool { if case .key = domain { true } else { false } }
 
   /// Whether two values can be equal to SQLite and still differ.
   var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }

@@ -26,4 +26,63 @@ extension ChangeExport {
     let candidates = try plain.filter(access.hasRow).union(access.lostKeys(among: plain))
     return try candidates.filter(access.isGiven)
   }
+
+  /// Notes the foreign keys that the edits in the log have written and that refer to a row with a
+  /// plain number in its key: their columns contain the plain number, too.
+  func noteReferencesToPlainKeys() throws {
+    for child in session.schema.tables {
+      for reference in child.foreignKeys where reference.isEnforced {
+        let table = session.schema[reference.parent]
+        guard table.hasKeysInIdentity, table.identifies(reference), table.localKey == nil,
+          reference.columns.contains(where: { child.keyedPositions.contains($0) })
+        else { continue }
+        let parent = try session.access(table.id)
+        guard try parent.canHavePlainNumbers() else { continue }
+        try noteReferencesToPlainKeys(reference, of: session.access(child.id), parent)
+      }
+    }
+  }
+
+  private func noteReferencesToPlainKeys(
+    _ reference: ForeignKey, of child: TableAccess, _ parent: TableAccess
+  ) throws {
+    let keys = child.table.keyColumns.indices.map { "k\($0)" }
+    let reading = try SQLStatement(
+      "SELECT DISTINCT op, mask, \(keys.joined(separator: ", ")) FROM \(child.table.logName)",
+      on: session.database)
+    var written: Set<[Value]> = []
+    while try reading.step() {
+      let kind = CaptureTriggers.Entry(rawValue: reading.integer(at: 0))
+      let isWritten =
+        kind == .insert
+        || kind == .update && reference.columns.contains { ColumnSet(reading, at: 1).contains($0) }
+      let key = keys.indices.map { reading.value(at: $0 + 2) }
+      if isWritten, !key.contains(.null) { written.insert(key) }
+    }
+    let positions = parent.table.identityPositions
+    let names = reference.parentColumns.map(\.folded)
+    for key in written {
+      guard let values = try child.row(key)?.values else { continue }
+      var columns: [Int] = []
+      for position in positions {
+        guard let index = names.firstIndex(of: parent.table.columns[position].name.folded) else {
+          continue
+        }
+        columns.append(reference.columns[index])
+      }
+      let local = columns.map { values[$0] }
+      guard columns.count == positions.count, !local.contains(.null) else { continue }
+      let row = RowKey(table: child.table.id, identity: try child.identity(ofKey: key))
+      for (column, value) in zip(columns, try parent.logicalKey(local))
+      where child.table.keyedPositions.contains(column) && value.kind != .identity {
+        // A row here has that number.
+        guard try session.exported(value, child.table.columns[column]).kind == .identity else {
+          continue
+        }
+        session.writtenPlainCells[row, default: []].append(
+          StoreSession.PlainCell(
+            table: child.table.id, key: key, column: column, value: values[column]))
+      }
+    }
+  }
 }

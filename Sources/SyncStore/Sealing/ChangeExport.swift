@@ -61,6 +61,7 @@ final class ChangeExport {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
       try session.assignLoggedIdentities(table)
     }
+    try noteReferencesToPlainKeys()
     suspects.plainCells = try plainCells() + session.writtenPlainCells.values.flatMap { $0 }
     try logRebirths()
     try logHiddenDeletions()

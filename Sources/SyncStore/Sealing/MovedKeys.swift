@@ -20,6 +20,8 @@ struct MovedKeys {
     var references: Set<CellKey> = []
     /// Cells that hold the old key as a plain value.
     var plain: [StoreSession.PlainCell] = []
+    /// Rows that have the old key as a plain value in their own key.
+    var rows: Set<RowKey> = []
   }
 
   func log() throws -> Followed {
@@ -37,6 +39,7 @@ struct MovedKeys {
       let others = try follow(table)
       followed.references.formUnion(others.references)
       followed.plain += others.plain
+      followed.rows.formUnion(others.rows)
     }
     try find(declared)
     for table in declared { try logReferences(to: table) }
@@ -95,7 +98,13 @@ struct MovedKeys {
             }
           }
         }
-        try redirect(position, of: child)
+        let rows = try rowsStaying(child, position, holding: former)
+        let access = try session.access(child.id)
+        for key in rows {
+          followed.rows.insert(
+            RowKey(table: child.id, identity: try access.earlierIdentity(ofKey: key)))
+        }
+        try redirect(position, of: child, except: rows)
         for cell in staying { try restore(cell, child) }
       }
     }
@@ -147,19 +156,45 @@ struct MovedKeys {
     try writing.run()
   }
 
-  private func redirect(_ position: Int, of table: TableSchema) throws {
+  /// Returns the keys of the rows that have keys of a table as plain values in their own key.
+  private func rowsStaying(
+    _ child: TableSchema, _ position: Int, holding keys: [Int64]
+  ) throws -> [[Value]] {
+    guard let index = child.identityPositions.firstIndex(of: position) else { return [] }
+    let access = try session.access(child.id)
+    let names = child.keyColumns.map(quoted).joined(separator: ", ")
+    let logged = child.keyColumns.indices.map { "k\($0)" }.joined(separator: ", ")
+    let reading = try access.statement(
+      "SELECT \(names) FROM \(child.quotedName) WHERE \(quoted(child.keyColumns[index])) = ?1 "
+        + "UNION SELECT \(logged) FROM \(child.logName) WHERE k\(index) = ?1")
+    var found: [[Value]] = []
+    for key in keys {
+      reading.bind(key, at: 1)
+      while try reading.step() { found.append(child.keyColumns.indices.map(reading.value)) }
+    }
+    return try found.filter { key in
+      try !key.contains(.null) && access.earlierLogicalKey(key)[index].kind != .identity
+    }
+  }
+
+  /// - Parameter staying: The keys of rows that do not follow.
+  private func redirect(
+    _ position: Int, of table: TableSchema, except staying: [[Value]]
+  ) throws {
     let index = table.identityPositions.firstIndex(of: position)
     let counted = index == nil ? " WHERE NOT gone" : ""
-    func terms(_ column: String) -> (value: String, condition: String) {
+    let exception = try exception(staying)
+    func terms(_ column: String, _ keys: [String]) -> (value: String, condition: String) {
       (
         "\(column) = (SELECT new FROM temp.docsync_followed WHERE old = \(column))",
-        "\(column) IN (SELECT old FROM temp.docsync_followed\(counted))"
+        "\(column) IN (SELECT old FROM temp.docsync_followed\(counted))\(exception(keys))"
       )
     }
+    let keyNames = table.keyColumns.map(quoted)
     if let index {
       // The log entries of such a row get its new key, but not where another row has that key: the
       // entries are not about that row.
-      let (value, condition) = terms("k\(index)")
+      let (value, condition) = terms("k\(index)", table.keyColumns.indices.map { "k\($0)" })
       func row(_ key: (Int) -> String) -> String {
         let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = \(key($0))" }
         return "EXISTS (SELECT 1 FROM \(table.quotedName) AS c "
@@ -170,12 +205,33 @@ struct MovedKeys {
         sql: "UPDATE \(table.logName) SET \(value) WHERE \(condition) AND \(row { "k\($0)" }) "
           + "AND NOT \(row { $0 == index ? new : "k\($0)" })")
     }
-    let (value, condition) = terms(quoted(table.columns[position].name))
+    let (value, condition) = terms(quoted(table.columns[position].name), keyNames)
     try database.execute(
       sql: "UPDATE OR IGNORE \(table.quotedName) SET \(value) WHERE \(condition)")
     // A row with that key is there already: it is the same row.
     if index != nil {
       try database.execute(sql: "DELETE FROM \(table.quotedName) WHERE \(condition)")
+    }
+  }
+
+  /// Returns the SQL that excepts rows, by the names of their key columns.
+  private func exception(_ staying: [[Value]]) throws -> ([String]) -> String {
+    guard let first = staying.first else { return { _ in "" } }
+    let names = first.indices.map { "docsync_k\($0)" }
+    try database.execute(
+      sql: "DROP TABLE IF EXISTS temp.docsync_staying; "
+        + "CREATE TEMP TABLE docsync_staying (\(names.joined(separator: ", ")))")
+    let adding = try SQLStatement(
+      "INSERT INTO temp.docsync_staying VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))",
+      on: database)
+    for key in staying {
+      for (position, value) in key.enumerated() { adding.bind(value, at: position + 1) }
+      try adding.run()
+    }
+    return { keys in
+      let match = zip(names, keys).map { "s.\($0) IS \($1)" }
+      return " AND NOT EXISTS (SELECT 1 FROM temp.docsync_staying AS s "
+        + "WHERE \(match.joined(separator: " AND ")))"
     }
   }
 

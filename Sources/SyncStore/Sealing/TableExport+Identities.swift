@@ -23,7 +23,7 @@ extension TableExport {
       let collations = table.identityPositions.map { table.columns[$0].keyCollation }
       let columns = table.identityPositions.map { table.columns[$0] }
       if columns.contains(where: { $0.domain != .plain }) {
-        logicalKeys = try Self.logical(batch, columns, session)
+        logicalKeys = try Self.logical(batch, access, session)
       }
       let keys = logicalKeys ?? batch.keys
       for row in 0..<count {
@@ -49,26 +49,35 @@ extension TableExport {
     /// Returns the logical values of the key columns. A row that is gone keeps the identity by
     /// which other devices know it, whatever became of the rows that its key refers to.
     private static func logical(
-      _ batch: EditLog.Batch, _ columns: [ColumnSchema], _ session: StoreSession
+      _ batch: EditLog.Batch, _ access: TableAccess, _ session: StoreSession
     ) throws -> [ValueColumn] {
-      try zip(batch.keys, columns).map { key, column in
-        var logical = ValueColumn()
-        for row in 0..<key.count {
-          if case .key(let table) = column.domain, !batch.rows[row].isPresent,
-            let local = Value.key(key[row])
-          {
-            let access = try session.access(table)
-            logical.append(
-              try access.identity(ofKeyInUse: local, countsUnseen: true) == nil
-                ? key[row] : .identity(access.earlierIdentity(ofLocalKey: local)))
-          } else {
-            let value = try session.exported(key[row], column)
-            try session.plainKeys.note(value, in: column)
-            logical.append(value)
-          }
+      let columns = access.table.identityPositions.map { access.table.columns[$0] }
+      var logical = columns.map { _ in ValueColumn() }
+      for row in batch.rows.indices {
+        let local = batch.keys.map { $0[row] }
+        let values =
+          try batch.rows[row].isPresent
+          ? access.logicalKey(local) : goneKey(local, columns, access, session)
+        for (index, value) in values.enumerated() {
+          if batch.rows[row].isPresent { try session.plainKeys.note(value, in: columns[index]) }
+          logical[index].append(value)
         }
-        return logical
       }
+      return logical
+    }
+
+    private static func goneKey(
+      _ local: [Value], _ columns: [ColumnSchema], _ access: TableAccess, _ session: StoreSession
+    ) throws -> [Value] {
+      let logical = try zip(local, columns).map { value, column -> Value in
+        guard case .key(let table) = column.domain, let key = Value.key(value) else {
+          return try session.exported(value, column)
+        }
+        let parent = try session.access(table)
+        return try parent.identity(ofKeyInUse: key, countsUnseen: true) == nil
+          ? value : .identity(parent.earlierIdentity(ofLocalKey: key))
+      }
+      return try access.keyWithPlainNumbers(local, logical) ?? logical
     }
 
     func identity(_ row: Int) -> RowIdentity {

@@ -146,8 +146,11 @@ final class TableExport {
     }
     rest += countersToKeep
     rest.sort { $0.column < $1.column }
-    // An insertion by the application contains the whole row.
-    state?.isKept = log.insertTime == nil && !rest.isEmpty
+    // An insertion by the application contains the whole row. A plain number in the key stays one.
+    if log.insertTime != nil {
+      rest.removeAll { !table.columns[$0.column].isIdentity || !table.columns[$0.column].isKeyed }
+    }
+    state?.isKept = !rest.isEmpty
     if state?.isKept == true {
       try session.keptRows.store(KeptRow(reason: .overlaid, cells: rest), of: key)
     }

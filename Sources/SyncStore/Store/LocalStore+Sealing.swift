@@ -76,6 +76,8 @@ extension LocalStore {
     try session.restoreKeys()
     try session.warnOfRowsWithoutKey()
     if comparesRemade { try UnseenRows(session: session).logRemadeTables() }
+    var notes = PlainKeyNotes(session: session)
+    let noted = try notes.note()
     let followed = try MovedKeys(session: session).log()
     var report = SealReport()
     let isSettlingDue = try session.isSettlingDue()
@@ -91,6 +93,7 @@ extension LocalStore {
     try export.run()
     var suspects = export.suspects
     suspects.followed = followed
+    suspects.changed += (noted + followed.rows).map { ($0.table, $0.identity) }
     if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
@@ -151,7 +154,10 @@ extension LocalStore {
       try loadOrphans(of: session.schema[table], into: set)
     }
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
-    for table in touched.sorted() { try loadClaimants(in: table, into: set) }
+    for table in touched.sorted() {
+      try loadClaimants(in: table, into: set)
+      try loadRowsGivingWay(in: table, into: set)
+    }
     // Rows that nothing refers to any more are removed.
     for row in try session.keptRows.undead() { try set.row(row) }
     return try Materializer(set: set).run().deleted
@@ -188,6 +194,16 @@ extension LocalStore {
   /// Loads the parked rows that claim unique values of a table.
   private func loadClaimants(in table: Int, into set: WorkingSet) throws {
     for identity in try set.session.keptRows.claimants(in: table) {
+      try set.row(RowKey(table: table, identity: identity))
+    }
+  }
+
+  /// Loads the rows of a table that have a plain number in their key, and that may be hidden since
+  /// another row has that key here.
+  private func loadRowsGivingWay(in table: Int, into set: WorkingSet) throws {
+    let access = try set.session.access(table)
+    guard try access.canHavePlainNumbers() else { return }
+    for identity in try set.session.keptRows.rowsGivingWay(in: access.table) {
       try set.row(RowKey(table: table, identity: identity))
     }
   }

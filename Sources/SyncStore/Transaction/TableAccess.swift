@@ -14,7 +14,7 @@ final class TableAccess {
   private var inserting: [[Int]: SQLStatement] = [:]
   private var greatestKey: Int64?
   /// Whether some columns of the identity stand for keys.
-  private let identityStandsForKeys: Bool
+  let identityStandsForKeys: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
     self.table = table
@@ -23,9 +23,7 @@ final class TableAccess {
     stamps = try StampBlocks(
       table: table, database: database, capacity: session.stampBlockBytes,
       columnCount: table.columns.count)
-    identityStandsForKeys = table.identityPositions.contains {
-      if case .key = table.columns[$0].domain { true } else { false }
-    }
+    identityStandsForKeys = table.hasKeysInIdentity
     let match = Self.match(table.keyColumns)
     let columns = table.columns.map { quoted($0.name) }
     selecting = try SQLStatement(
@@ -52,12 +50,11 @@ final class TableAccess {
         return RowIdentity(bytes: statement.bytes(at: 0))
       }
       return try originalIdentity(of: key)
-    case .columns(let positions):
+    case .columns:
       guard let values = try presentKey(key) ?? loggedKey(key) else {
         return try heldIdentity(of: key) ?? danglingIdentity(of: key)
       }
-      return identity(
-        of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
+      return identity(of: try logicalKey(values))
     case .primaryKey:
       return IdentityEncoding.encode([.integer(key)])
     }
@@ -82,23 +79,17 @@ final class TableAccess {
   /// The identity that a row with a local key had before the edits that are
   /// in the log.
   func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
-    guard case .columns(let positions) = table.identity else {
-      return try identity(ofLocalKey: key)
-    }
+    guard case .columns = table.identity else { return try identity(ofLocalKey: key) }
     guard let values = try loggedKey(key) ?? presentKey(key) else {
       return try heldIdentity(of: key) ?? danglingIdentity(of: key)
     }
-    return identity(
-      of: try zip(values, positions).map { try session.earlierExported($0, table.columns[$1]) })
+    return identity(of: try earlierLogicalKey(values))
   }
 
   /// Returns the same for the local values of the key columns.
   func earlierIdentity(ofKey key: [Value]) throws -> RowIdentity {
     guard table.identity != .surrogate else { return try identity(ofKey: key) }
-    return identity(
-      of: try zip(key, table.identityPositions).map { value, position in
-        try session.earlierExported(value, table.columns[position])
-      })
+    return identity(of: try earlierLogicalKey(key))
   }
 
   /// Returns the values of the declared columns in the row with a local key.
@@ -171,13 +162,7 @@ final class TableAccess {
       let statement = try statement(
         "SELECT \(quoted(table.localKey ?? "rowid")) FROM \(table.quotedName) "
           + "WHERE \(Self.match(table.keyColumns))")
-      var local: [Value] = []
-      for (position, value) in zip(positions, values) {
-        guard let value = try session.importedKey(value, table.columns[position]) else {
-          return nil
-        }
-        local.append(value)
-      }
+      guard let local = try localKey(values, of: identity) else { return nil }
       for (index, value) in local.enumerated() { statement.bind(value, at: index + 1) }
       guard try statement.step() else {
         return try earlierLocalKey(of: identity, local) ?? heldKey(of: identity)
@@ -365,12 +350,7 @@ final class TableAccess {
     guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
       return nil
     }
-    var key: [Value] = []
-    for (position, value) in zip(positions, values) {
-      guard let local = try session.importedKey(value, table.columns[position]) else { return nil }
-      key.append(local)
-    }
-    return key
+    return try localKey(values, of: identity)
   }
 
   /// Returns the identity for the local values of the key columns.
@@ -378,10 +358,7 @@ final class TableAccess {
     guard table.identity != .surrogate else {
       return try identity(ofLocalKey: Value.key(key[0]) ?? 0)
     }
-    return identity(
-      of: try zip(key, table.identityPositions).map { value, position in
-        try session.exported(value, table.columns[position])
-      })
+    return identity(of: try logicalKey(key))
   }
 
   /// Reads the row with a key: its local values in order of column, and its

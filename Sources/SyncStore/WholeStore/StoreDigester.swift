@@ -53,11 +53,20 @@ struct StoreDigester {
     while try reading.step() {
       let key = table.keyColumns.indices.map { reading.value(at: $0) }
       if key.contains(.null) { continue }
-      let identity = try access.identity(ofKey: key)
+      let logicalKey = table.hasKeysInIdentity ? try access.logicalKey(key) : []
+      let identity =
+        table.hasKeysInIdentity
+        ? access.identity(of: logicalKey) : try access.identity(ofKey: key)
       let kept = plain.isEmpty ? nil : plain[identity]
       var bytes: [UInt8] = []
       for (index, column) in columns.enumerated() {
         let value = reading.value(at: table.keyColumns.count + index)
+        if let index = table.identityPositions.firstIndex(of: column.offset),
+          column.element.isKeyed
+        {
+          append(logicalKey[index], to: &bytes)
+          continue
+        }
         let isPlain = kept != nil && kept?[column.offset] == value
         append(isPlain ? value : try session.exported(value, column.element), to: &bytes)
       }
@@ -133,6 +142,12 @@ struct StoreDigester {
         return !isShown || Value.key(cell.value) == nil
       }
       if reason == .overlaid, cells.isEmpty { continue }
+      // Other devices may show it: there it has a key of its own.
+      if reason == .parked(.uniqueValueTaken),
+        try access.givesWay(RowIdentity(bytes: parked.bytes(at: 0)))
+      {
+        continue
+      }
       if reason == .tombstone,
         try holdsOnlyDefaults(cells, RowIdentity(bytes: parked.bytes(at: 0)), access, defaults)
       {

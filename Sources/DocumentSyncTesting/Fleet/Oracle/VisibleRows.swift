@@ -162,7 +162,7 @@ struct VisibleRows {
       let columns = columns(of: table)
       for values in tables[table.name] ?? [] {
         var logical = zip(columns, values).map { logicalValue($1, column: $0, table, keys) }
-        let key = key(Array(logical.prefix(table.key.count)), table)
+        let key = restorePlainKey(&logical, values, columns, table)
         // A row whose key contains a former key gives way to an existing row.
         if rows[key] != nil, keys.isFollowing(values, columns, table) { continue }
         for (index, column) in columns.enumerated().dropFirst(table.key.count)
@@ -176,6 +176,22 @@ struct VisibleRows {
       }
     }
     return rows
+  }
+
+  /// Returns the key of a row, with a number in it that the store treats as a plain value.
+  private func restorePlainKey(
+    _ logical: inout [Value], _ values: [Value], _ columns: [Int], _ table: FleetTable
+  ) -> OracleKey {
+    let count = table.key.count
+    for index in 0..<count where logical[index] != values[index] {
+      var candidate = logical
+      candidate[index] = values[index]
+      let key = key(Array(candidate.prefix(count)), table)
+      guard plain[key]?[columns[index]] == values[index] else { continue }
+      logical = candidate
+      return key
+    }
+    return key(Array(logical.prefix(count)), table)
   }
 
   private func key(_ values: [Value], _ table: FleetTable) -> OracleKey {

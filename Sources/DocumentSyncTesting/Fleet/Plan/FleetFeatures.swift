@@ -81,6 +81,8 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let numberedRemakes = FleetFeatures(rawValue: 1 << 50)
   /// Tenants that are removed although a key without a reference to them contains them.
   package static let freeTenants = FleetFeatures(rawValue: 1 << 51)
+  /// Keys with plain numbers in columns that refer without a declaration.
+  package static let plainKeys = FleetFeatures(rawValue: 1 << 52)
 
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -89,7 +91,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
-    .freeTenants,
+    .freeTenants, .plainKeys,
   ])
 
   /// The features by name.
@@ -107,6 +109,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
-    ("freeTenants", .freeTenants),
+    ("freeTenants", .freeTenants), ("plainKeys", .plainKeys),
   ]
 }

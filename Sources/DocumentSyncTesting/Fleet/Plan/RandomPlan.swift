@@ -35,6 +35,8 @@ struct RandomPlan {
     missing.draw(&schema)
     var merging = RandomMerging(seed: seed, features: options.features)
     merging.drawTypes(&schema)
+    var plainKeys = RandomPlainKeys(seed: seed, features: options.features)
+    plainKeys.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers += (1...2).map { edits.trigger("trigger\($0)", &dice) }
