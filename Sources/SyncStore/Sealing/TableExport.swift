@@ -228,7 +228,7 @@ final class TableExport {
   ) throws -> Bool {
     guard canMove, remakeNoticed != nil else { return false }
     let remade = try session.tablesToCompare()
-    return try table.identityPositions.enumerated().contains { index, position in
+    return table.identityPositions.enumerated().contains { index, position in
       guard case .key(let parent) = table.columns[position].domain, remade.contains(parent),
         case .columns = session.schema[parent].identity
       else { return false }
