@@ -29,6 +29,11 @@ final class PlainKeys {
     return found
   }
 
+  /// Returns the SQL condition that ``keys(of:)`` contains a key.
+  static func condition(_ key: String, in table: Int) -> String {
+    "\(key) IN (SELECT p.key FROM docsync_plain AS p WHERE p.tbl = \(table))"
+  }
+
   /// Records a plain value, if it is an integer in a column that stands for keys.
   func note(_ value: Value, in column: ColumnSchema) throws {
     guard case .key(let table) = column.domain, let key = Value.key(value),

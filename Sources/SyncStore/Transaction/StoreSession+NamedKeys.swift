@@ -60,7 +60,7 @@ extension StoreSession {
         DELETE FROM \(table.identityName) WHERE NOT EXISTS (SELECT 1 FROM \(table.quotedName) AS t \
         WHERE t.\(quoted(table.keyColumns[0])) = \(table.identityName).key) \
         AND NOT EXISTS (SELECT 1 FROM \(table.logName) AS l WHERE l.k0 = \(table.identityName).key) \
-        AND key NOT IN (SELECT p.key FROM docsync_plain AS p WHERE p.tbl = \(id)) \
+        AND NOT \(PlainKeys.condition("\(table.identityName).key", in: id)) \
         AND NOT \(namedCondition("\(table.identityName).key", in: id))
         """)
   }
