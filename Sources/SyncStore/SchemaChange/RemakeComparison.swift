@@ -334,6 +334,14 @@ struct RemakeComparison {
       guard let key = Value.key(deletion.key[0]),
         let identity = try access.explicitIdentity(of: key)
       else { return }
+      if try session.isReferredToBySealedCells(key, of: table.id) {
+        // Other devices know of the row by these references, so its deletion is sealed, with all
+        // cells.
+        if table.keepsDeleted {
+          try log.addUpdate(key: deletion.key, table.cellPositions.map { ($0, .null) })
+        }
+        return
+      }
       return try log.addInsertion(key: deletion.key, identity)
     }
     guard try wasShown(row) else { return }
