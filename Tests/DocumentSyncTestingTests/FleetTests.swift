@@ -129,7 +129,10 @@ import Testing
   ///
   /// 1900505: a row came unseen, a reference to it was sealed, and the row went before its table was
   /// compared, so that only the other devices knew that the reference led nowhere.
-  @Test(arguments: [1_900_220, 1_900_505] as [UInt64])
+  ///
+  /// 1900682: a row came and went within one sealing, and its number, which a cell had, stood for it
+  /// afterwards on its device.
+  @Test(arguments: [1_900_220, 1_900_505, 1_900_682] as [UInt64])
   func aHistoryThroughManagersThatFailedHolds(seed: UInt64) async throws {
     var options = Fleet.Options()
     options.features = .all.subtracting([.large, .long])
