@@ -55,4 +55,38 @@ import Testing
     #expect(outcome.failure == nil)
     #expect(outcome.acceptedStatements == (damages ? 0 : 1))
   }
+
+  /// SQLite 3.40.1 keeps the first rows of an update in a transaction if a STRICT table refuses the
+  /// type of a later value. With our triggers it undoes the whole statement.
+  @Test func updatesThatSQLiteKeepsInPartWithoutUsAreUndone() async throws {
+    var table = FleetTable(
+      name: "t1",
+      columns: [
+        FleetColumn(name: "k", type: .integer), FleetColumn(name: "a", type: .integer),
+        FleetColumn(name: "b", type: .integer),
+      ],
+      key: [0])
+    table.isStrict = true
+    let schema = FleetSchema(tables: [table])
+    let start = ["INSERT INTO t1 (k, a, b) VALUES (1, 1, 1), (2, 1, 9223372036854775807)"]
+    let update = "UPDATE t1 SET a = 2, b = b + 1"
+
+    let alone = try FleetSQLite(":memory:")
+    for statement in schema.sql + start + ["BEGIN"] { try alone.run(statement) }
+    #expect(throws: (any Error).self) { try alone.run(update) }
+    #expect(
+      try alone.rows("SELECT a FROM t1 ORDER BY k") == [[.integer(2)], [.integer(1)]])
+
+    let edit = FleetEdit(
+      statements: [update, "DELETE FROM t1 WHERE k = 3"], hasForeignKeys: true,
+      time: 1_700_000_000_000, salt: 2)
+    let outcome = try await FleetRun.carryOut(
+      FleetPlan(
+        seed: 1, schema: schema, start: start, devices: [1, 2], usesManagers: false,
+        steps: [
+          .edit(device: 1, edit), .sync(device: 1, time: 1_700_000_001_000, salt: 3),
+        ]))
+    #expect(outcome.failure == nil)
+    #expect(outcome.refusedStatements == 1)
+  }
 }

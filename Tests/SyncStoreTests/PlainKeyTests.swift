@@ -231,6 +231,29 @@ import Testing
     try settle(devices, Self.all, ["5|x|plain still"])
   }
 
+  /// A person came and went before anything was sealed. Its number in a cell is a plain value, which
+  /// the store does not take for that person.
+  @Test func theNumberOfARowThatCameAndWentIsPlain() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["meta": ["person": "person"], "note": ["person": "person"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE meta (person INTEGER, name TEXT, PRIMARY KEY (person, name));
+      CREATE TABLE note (id TEXT PRIMARY KEY, person INTEGER);
+      """, configuration: configuration)
+    try devices[0].run(
+      "INSERT INTO person VALUES (5, 'five'); INSERT INTO note VALUES ('a', 5); DELETE FROM person")
+    try settle(devices, "SELECT person FROM note", ["5"])
+    let tables = try devices[0].rows(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'docsync_id_*'")
+    #expect(tables.count == 1)
+    for table in tables {
+      #expect(try devices[0].rows("SELECT count(*) FROM \(table) WHERE key = 5") == ["0"])
+    }
+  }
+
   /// The row is shown when the other row is gone, wherever that was deleted; not when the person is.
   @Test(arguments: [0, 1]) func aRowThatGaveWayIsShownWhenTheOtherIsGone(index: Int) throws {
     let devices = try devices()

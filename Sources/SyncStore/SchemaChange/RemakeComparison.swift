@@ -81,6 +81,7 @@ struct RemakeComparison {
     try findDeleted()
     try findDeletedEdits()
     try findDeletedOfHidden()
+    try findDeletedReferred()
     try logUnknown()
   }
 
@@ -328,13 +329,17 @@ struct RemakeComparison {
     if let key = try access.key(of: row.identity), try access.row(key) != nil { return }
     guard let before = try formerAccess.key(of: row.identity).flatMap(formerAccess.row) else {
       guard row.here == nil, row.there == nil else { return }
-      guard table.identity == .surrogate else {
-        return try log.addInsertion(key: deletion.key, nil)
+      let isNumbered = table.identity == .surrogate
+      let known = isNumbered ? try Value.key(deletion.key[0]).flatMap(access.explicitIdentity) : nil
+      if isNumbered, known == nil { return }
+      let number =
+        isNumbered ? Value.key(deletion.key[0]) : try access.localKey(of: row.identity)
+      if let number, try session.isReferredToBySealedCells(number, of: table.id) {
+        // Other devices know of the row by these references, so its deletion is sealed, with all
+        // cells.
+        return try logAllCells(deletion.key)
       }
-      guard let key = Value.key(deletion.key[0]),
-        let identity = try access.explicitIdentity(of: key)
-      else { return }
-      return try log.addInsertion(key: deletion.key, identity)
+      return try log.addInsertion(key: deletion.key, known)
     }
     guard try wasShown(row) else { return }
     let (changed, lacking) = try differences(
@@ -342,6 +347,12 @@ struct RemakeComparison {
       but: log.entry(deletion.key)?.columns ?? ColumnSet())
     if !changed.isEmpty { try log.addUpdate(key: deletion.key, changed) }
     if !lacking.isEmpty { try logUnknown(lacking, key: deletion.key) }
+  }
+
+  /// Lets the deletion of a row name all its cells, if other devices keep them.
+  private func logAllCells(_ key: [Value]) throws {
+    guard table.keepsDeleted else { return }
+    try log.addUpdate(key: key, table.cellPositions.map { ($0, .null) })
   }
 
   private func findDeleted() throws {
@@ -467,6 +478,29 @@ struct RemakeComparison {
       // stored of them.
       let columns = table.cellPositions.filter { table.columns[$0].domain != .counter }
       if table.keepsDeleted { try log.addUpdate(key: key, columns.map { ($0, .null) }) }
+    }
+  }
+
+  /// Finds rows that were inserted unseen, and deleted unseen when the table was remade once more,
+  /// after references to them were sealed. Nothing else is known of them.
+  private func findDeletedReferred() throws {
+    guard table.identity == .surrogate else { return }
+    let key = quoted(table.keyColumns[0])
+    let reading = try SQLStatement(
+      "SELECT key, identity FROM \(table.identityName) "
+        + "WHERE key NOT IN (SELECT \(key) FROM \(table.quotedName)) "
+        + "AND key NOT IN (SELECT k0 FROM \(table.logName))", on: session.database)
+    var found: [(key: Int64, identity: RowIdentity)] = []
+    while try reading.step() {
+      found.append((reading.integer(at: 0), RowIdentity(bytes: reading.bytes(at: 1))))
+    }
+    for (gone, row) in zip(found, try states(found.map(\.identity)))
+    where row.here == nil && row.there == nil {
+      guard try session.isReferredToBySealedCells(gone.key, of: table.id) else { continue }
+      let absent = try absentValues.values(of: table)
+      let key: [Value] = [.integer(gone.key)]
+      try log.addDeletion(key: key, table.recordedColumns.map { absent[$0] })
+      try logAllCells(key)
     }
   }
 

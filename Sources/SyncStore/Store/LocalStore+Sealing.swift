@@ -116,7 +116,14 @@ extension LocalStore {
         try !session.keepsKeyUntilCompared(freed.key, of: freed.identity, access),
         try !session.holdsKey(freed.key, of: RowKey(table: freed.table, identity: freed.identity))
       else { continue }
-      if try session.isNamedOrPlain(freed.key, in: freed.table) { continue }
+      // No change set names a row that came and went: a plain value that is its number stays one.
+      let isUnsaid = try access.stamps.state(of: access.fingerprint(freed.identity)) == nil
+      if try isUnsaid
+        ? session.isNamed(freed.key, in: freed.table)
+        : session.isNamedOrPlain(freed.key, in: freed.table)
+      {
+        continue
+      }
       try access.forgetKey(freed.key, of: freed.identity)
     }
     try session.holdDeclaredKeys()

@@ -53,6 +53,18 @@ extension StoreSession {
       == true
   }
 
+  /// Returns whether cells hold a key that is a plain value nowhere, and the edits in the log have
+  /// not written them: they were sealed as references to the row with that key.
+  func isReferredToBySealedCells(_ key: Int64, of table: Int) throws -> Bool {
+    guard try !plainKeys.keys(of: table).contains(key) else { return false }
+    return try schema.tables.contains { child in
+      try child.keyedPositions.contains { column in
+        try child.columns[column].domain == .key(of: table)
+          && !plainCells(child, column, holding: key).isEmpty
+      }
+    }
+  }
+
   private func reference(
     from row: RowKey, _ column: ColumnSchema, to parent: RowIdentity
   ) -> RemadeTables.Reference {

@@ -75,8 +75,11 @@ final class FleetTwin {
       "SELECT sql FROM device.sqlite_schema WHERE type = 'trigger' AND name LIKE 'docsync%'"
     ).map { row in
       let words = Self.text(row[0]).components(separatedBy: " ")
-      let event = words.prefix { !["WHEN", "BEGIN"].contains($0) }.joined(separator: " ")
-      return "\(event) WHEN 0 BEGIN SELECT 1; END"
+      let event = words.prefix { !["WHEN", "BEGIN"].contains($0) }
+      // A trigger that may refuse the statement lets SQLite undo it.
+      let isNeverRun = words.dropFirst(event.count).starts(with: ["WHEN", "0"])
+      let body = isNeverRun ? "SELECT 1" : "SELECT RAISE(ABORT, '')"
+      return "\(event.joined(separator: " ")) WHEN 0 BEGIN \(body); END"
     }
     try database.run("DETACH device")
   }
