@@ -61,8 +61,11 @@ extension TableAccess {
     guard identityStandsForKeys,
       let values = IdentityEncoding.values(of: row, count: table.identityPositions.count)
     else { return [] }
+    // With a plain number in such a column, a row is shown on no device.
+    let required = Set(table.foreignKeys.filter(\.isRequired).flatMap(\.columns))
     let options = try zip(values, table.identityPositions).map { value, position -> [Value] in
-      guard case .key(let parent) = table.columns[position].domain else { return [value] }
+      guard case .key(let parent) = table.columns[position].domain, !required.contains(position)
+      else { return [value] }
       if case .identity(let referred) = value {
         guard let key = try number(RowKey(table: parent, identity: referred)),
           try session.plainKeys.keys(of: parent).contains(key)
