@@ -26,6 +26,16 @@ import Testing
       """, configuration: configuration)
   }
 
+  /// Two devices with a row that has the plain number 5 in its key; on the second one, a person has
+  /// that number.
+  private func devicesWithAPlainNumber() throws -> [Device] {
+    let devices = try devices()
+    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
+    try devices[0].run("INSERT INTO meta VALUES (5, 'x', 'a')")
+    try settle(devices, Self.all, ["5|x|a"])
+    return devices
+  }
+
   private static let named = " NOT NULL UNIQUE"
 
   /// Exchanges everything, and checks that the stores are sound, too.
@@ -75,10 +85,7 @@ import Testing
     ("DELETE FROM person; UPDATE meta SET value = 'b'", ["5|x|b"]),
     ("DELETE FROM person; DELETE FROM meta", []),
   ]) func anEditOfSuchARowReachesAllDevices(edit: String, rows: [String]) throws {
-    let devices = try devices()
-    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
-    try devices[0].run("INSERT INTO meta VALUES (5, 'x', 'a')")
-    try settle(devices, Self.all, ["5|x|a"])
+    let devices = try devicesWithAPlainNumber()
     try devices[1].run(edit)
     try settle(devices, Self.all, rows)
     try devices[0].run("INSERT INTO meta VALUES (7, 'y', 'z')")
@@ -87,10 +94,7 @@ import Testing
 
   /// A row that the application inserts there refers to the person.
   @Test func aRowBesideItRefersToTheRowWithTheNumber() throws {
-    let devices = try devices()
-    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
-    try devices[0].run("INSERT INTO meta VALUES (5, 'x', 'a')")
-    try settle(devices)
+    let devices = try devicesWithAPlainNumber()
     try devices[1].run("INSERT INTO meta VALUES (5, 'y', 'b')")
     try settle(devices)
     let found = "SELECT meta.name, person.name FROM meta JOIN person ON person.id = person "
@@ -105,10 +109,7 @@ import Testing
 
   /// If the number in the key is written again after that, it is that of the person.
   @Test func aRowThatIsInsertedAfterItsDeletionRefersToTheRowWithTheNumber() throws {
-    let devices = try devices()
-    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
-    try devices[0].run("INSERT INTO meta VALUES (5, 'x', 'a')")
-    try settle(devices)
+    let devices = try devicesWithAPlainNumber()
     try devices[1].run("DELETE FROM meta")
     try settle(devices, Self.all, [])
     try devices[1].run("INSERT INTO meta VALUES (5, 'x', 'b')")
@@ -396,10 +397,7 @@ import Testing
   @Test(arguments: [0, 1]) func aWholeStoreOfADeviceWithOtherNumbersKeepsThePlainOne(
     index: Int
   ) throws {
-    let devices = try devices()
-    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
-    try devices[0].run("INSERT INTO meta VALUES (5, 'x', 'a')")
-    try settle(devices)
+    let devices = try devicesWithAPlainNumber()
     try devices[1].run("INSERT INTO meta VALUES (5, 'y', 'b')")
     try settle(devices)
     let path = scratch.path + "/whole.db"
@@ -425,10 +423,7 @@ import Testing
       + "INSERT INTO n SELECT id, name FROM person; DROP TABLE person; "
       + "ALTER TABLE n RENAME TO person; UPDATE meta SET value = 'b'",
   ]) func aPlainNumberStaysOneWhereATableIsMadeAgain(sql: String) throws {
-    var devices = try devices()
-    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
-    try devices[0].run("INSERT INTO meta VALUES (5, 'x', 'a')")
-    try settle(devices)
+    var devices = try devicesWithAPlainNumber()
     devices[1] = try devices[1].changed(isOpen: false) { try $0.run(sql) }
     try settle(devices, "SELECT person, name, value FROM meta", ["5|x|b"])
   }

@@ -53,7 +53,7 @@ final class RemakeLog {
       first = min(first, reading.integer(at: 0))
       let identity = identity(keys.indices.map { reading.value(at: 3 + $0) })
       var entry = entries[identity] ?? Entry()
-      switch CaptureTriggers.Entry(rawValue: reading.integer(at: 1)) {
+      switch try CaptureTriggers.Entry(reading: reading.integer(at: 1), from: table.logName) {
       case .insert: entry.isInserted = entry.isInserted || !entry.isDeleted
       case .delete: entry.isDeleted = true
       case .update: entry.columns.formUnion(ColumnSet(reading, at: 2))

@@ -49,7 +49,8 @@ extension ChangeExport {
     }
     var latest: Double?
     while try statement.step() {
-      let kind = CaptureTriggers.Entry(rawValue: statement.integer(at: 0))
+      let kind = try CaptureTriggers.Entry(
+        reading: statement.integer(at: 0), from: child.logName)
       let isWritten =
         kind == .insert
         // The key of the row refers to another row now.

@@ -52,7 +52,8 @@ extension ChangeExport {
       on: session.database)
     var written: Set<[Value]> = []
     while try reading.step() {
-      let kind = CaptureTriggers.Entry(rawValue: reading.integer(at: 0))
+      let kind = try CaptureTriggers.Entry(
+        reading: reading.integer(at: 0), from: child.table.logName)
       let isWritten =
         kind == .insert
         || kind == .update && reference.columns.contains { ColumnSet(reading, at: 1).contains($0) }

@@ -123,8 +123,10 @@ struct PlainKeyNotes {
     let reading = try access.statement(
       "SELECT op FROM \(access.table.logName) WHERE \(match) ORDER BY seq")
     for (index, value) in key.enumerated() { reading.bind(value, at: index + 1) }
-    var kinds: [Entry?] = []
-    while try reading.step() { kinds.append(Entry(rawValue: reading.integer(at: 0))) }
+    var kinds: [Entry] = []
+    while try reading.step() {
+      kinds.append(try Entry(reading: reading.integer(at: 0), from: access.table.logName))
+    }
     let isPresent = try access.row(key) != nil
     let balance = kinds.count { $0 == .insert } - kinds.count { $0 == .delete }
     if balance < (isPresent ? 1 : 0) { return true }

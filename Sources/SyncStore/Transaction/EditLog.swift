@@ -304,7 +304,7 @@ struct EditLog {
 
 extension CaptureTriggers.Entry {
   /// Creates the kind of an entry from its number in a table. Throws if there is no such kind.
-  fileprivate init(reading number: Int64, from table: @autoclosure () -> String) throws {
+  init(reading number: Int64, from table: @autoclosure () -> String) throws {
     guard let kind = Self(rawValue: number) else {
       throw DatabaseError(
         resultCode: .SQLITE_CORRUPT, message: "\(table()) has an entry of an unknown kind")

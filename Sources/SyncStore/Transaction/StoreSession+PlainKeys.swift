@@ -70,7 +70,7 @@ extension StoreSession {
       for (index, value) in row.enumerated() { edits.bind(value, at: index + 1) }
       var isEdited = false
       while try edits.step() {
-        let kind = CaptureTriggers.Entry(rawValue: edits.integer(at: 0))
+        let kind = try CaptureTriggers.Entry(reading: edits.integer(at: 0), from: child.logName)
         // Columns of one register are written together.
         let said = child.columns.indices.filter {
           $0 == column || child.registers[column]?.contains($0) == true
