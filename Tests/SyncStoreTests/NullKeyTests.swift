@@ -192,17 +192,19 @@ import Testing
 
   /// Full-text tables that triggers fill; the second text removes a row.
   enum Index: String, CaseIterable {
-    case own, contentless, external, oldOwn, unlinked, failing, elsewhere, oldContentless
+    case own, contentless, external, oldOwn, unlinked, failing, elsewhere, oldContentless, byKey
+    case history
 
     var isKept: Bool {
       switch self {
       case .own, .contentless, .external, .oldOwn: true
-      case .unlinked, .failing, .elsewhere, .oldContentless: false
+      case .unlinked, .failing, .elsewhere, .oldContentless, .byKey, .history: false
       }
     }
 
     var sql: String {
       let table: String
+      var insertion = "INSERT INTO words (rowid, v) VALUES (NEW.rowid, NEW.v);"
       var removal = "DELETE FROM words WHERE rowid = OLD.rowid;"
       switch self {
       case .own, .unlinked, .elsewhere: table = "fts5(v)"
@@ -212,6 +214,13 @@ import Testing
       case .failing:
         table = "fts5(v)"
         removal = "DELETE FROM words WHERE rowid = of_the_application(OLD.rowid);"
+      case .byKey:
+        table = "fts5(k UNINDEXED, v)"
+        insertion = "INSERT INTO words (k, v) VALUES (NEW.k, NEW.v);"
+        removal = "DELETE FROM words WHERE k = OLD.k;"
+      case .history:
+        table = "fts5(v)"
+        removal = "INSERT INTO words (v) VALUES (OLD.v);"
       case .oldOwn: table = "fts4(v)"
       case .oldContentless: table = "fts4(v, content='')"
       }
@@ -222,8 +231,7 @@ import Testing
       let isLinked = self != .unlinked && self != .oldContentless
       return """
         CREATE VIRTUAL TABLE words USING \(table);
-        CREATE TRIGGER i AFTER INSERT ON t BEGIN
-          INSERT INTO words (rowid, v) VALUES (NEW.rowid, NEW.v); END;
+        CREATE TRIGGER i AFTER INSERT ON t BEGIN \(insertion) END;
         \(isLinked ? "CREATE TRIGGER d AFTER DELETE ON t BEGIN \(removal) END;" : "")
         \(self == .elsewhere ? other : "")
         """

@@ -107,7 +107,7 @@ extension VerifyReport.Finding.Kind {
         + "before from another device's copy of the directory: without it the devices that are "
         + "still in it do not go over."
     default:
-      "Nothing need be done: who deleted it removes the rest with \(.deleteDocument)."
+      "You need not do anything: the device that deleted it removes the rest with \(.deleteDocument)."
     }
   }
 

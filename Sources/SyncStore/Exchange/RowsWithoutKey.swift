@@ -22,6 +22,8 @@ struct RowsWithoutKey {
   private struct Entry {
     typealias Cell = (column: Int, value: Value)
 
+    /// The number by which the row was put aside.
+    var number: Int64
     /// The number of the row in its table.
     var rowid: Int64
     /// The identity that its key would give it, for the journal.
@@ -39,26 +41,26 @@ struct RowsWithoutKey {
     try database.execute(
       sql: "CREATE TEMP TABLE docsync_alone "
         + "(seq INTEGER PRIMARY KEY, tbl INTEGER, number INTEGER, identity BLOB, local BLOB, "
-        + "cells BLOB)")
-    for table in try concerned() {
-      try copy(table)
-      try remove(from: table)
+        + "cells BLOB, placed INTEGER)")
+    for (table, rowid) in try concerned() {
+      try copy(table, rowid)
+      try remove(from: table, rowid)
     }
   }
 
   /// Removes the rows from their tables without putting them aside.
   func remove() throws {
-    for table in try concerned() { try remove(from: table) }
+    for (table, rowid) in try concerned() { try remove(from: table, rowid) }
   }
 
-  /// Returns the tables whose rows cannot just stay where they are.
-  private func concerned() throws -> [TableSchema] {
+  /// Returns the tables whose rows cannot just stay where they are, and the names of their rowids.
+  private func concerned() throws -> [(table: TableSchema, rowid: String)] {
     let leaving = Set(leaving.map(\.id))
-    return try old.tables.filter { table in
-      guard table.rowidName != nil, leaving.contains(table.id) || mayBeInTheWay(table) else {
-        return false
-      }
-      return try session.rowsWithoutKey(table) > 0
+    return try old.tables.compactMap { table in
+      guard let rowid = table.rowidName, leaving.contains(table.id) || mayBeInTheWay(table),
+        try session.rowsWithoutKey(table) > 0
+      else { return nil }
+      return (table, rowid)
     }
   }
 
@@ -73,8 +75,8 @@ struct RowsWithoutKey {
     table.columns.map(\.name) + table.excludedColumns.sorted()
   }
 
-  private func copy(_ table: TableSchema) throws {
-    let names = [table.rowidName ?? "rowid"] + names(table).map(quoted)
+  private func copy(_ table: TableSchema, _ rowid: String) throws {
+    let names = [rowid] + names(table).map(quoted)
     let reading = try SQLStatement(
       "SELECT \(names.map { "t.\($0)" }.joined(separator: ", ")) FROM main.\(table.quotedName) "
         + "AS t WHERE \(table.isWithoutKey("t")) ORDER BY 1", on: database)
@@ -97,9 +99,8 @@ struct RowsWithoutKey {
     }
   }
 
-  private func remove(from table: TableSchema) throws {
+  private func remove(from table: TableSchema, _ name: String) throws {
     session.warnOfUnusableTriggers(of: table)
-    let name = table.rowidName ?? "rowid"
     let rowids = try Int64.fetchAll(
       database,
       sql: "SELECT t.\(name) FROM main.\(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))")
@@ -115,52 +116,141 @@ struct RowsWithoutKey {
 
   /// Puts the rows back into their tables, which have the document's rows by now, and enters those
   /// that are refused into the conflict journal. Returns how many were entered.
+  ///
+  /// All of them are inserted before their references are checked: they may refer to each other.
   func putBack() throws -> Int {
-    var entered = 0
-    for table in old.tables {
-      let there = new.table(wireName: table.wireName)
-      let count = try entries(of: table) { entry in
+    let tables = old.tables.map { (old: $0, new: new.table(wireName: $0.wireName)) }
+    var entered: [Int: Int] = [:]
+    var moved: [Int: [Int64: Int64]] = [:]
+    for (table, there) in tables {
+      try entries(of: table) { entry in
         guard let there else {
           try enter(
             entry, table, .existence, .deleteWins, "The document does not have the table any more.")
-          return true
+          entered[table.id, default: 0] += 1
+          return
         }
-        return try !putBack(entry, of: table, into: there)
+        guard let rowid = try putBack(entry, of: table, into: there) else {
+          entered[table.id, default: 0] += 1
+          return
+        }
+        try place(entry, at: rowid)
+        if rowid != entry.rowid { moved[there.id, default: [:]][entry.rowid] = rowid }
       }
-      entered += count
-      guard count > 0 else { continue }
+    }
+    if !moved.isEmpty {
+      for case (let table, let there?) in tables { try redirect(table, there, moved) }
+    }
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for case (let table, let there?) in tables {
+        let count = try takeOutOrphans(table, there)
+        guard count > 0 else { continue }
+        isSettled = false
+        entered[table.id, default: 0] += count
+      }
+    }
+    for table in old.tables {
+      guard let count = entered[table.id] else { continue }
       var warning = SyncWarning(
         .keyMissing, table: table.name,
-        message: "rows of \(table.name) had NULL in their key, and the document has no place for "
-          + "them any more: their values are in the conflict journal")
+        message: "rows of \(table.name) had NULL in their key, and could not be put back into the "
+          + "table: their values and the reasons are in the conflict journal")
       warning.count = count
       session.conflicts.warn(warning)
     }
     try database.execute(sql: "DROP TABLE \(Self.aside)")
-    return entered
+    return entered.values.reduce(0, +)
   }
 
-  /// Calls `body` with each row of a table that was put aside. Returns how often it returned true.
-  private func entries(of table: TableSchema, _ body: (Entry) throws -> Bool) throws -> Int {
+  /// Calls `body` with each row of a table that was put aside; with those alone that are placed and
+  /// for which a condition holds, if one is given.
+  private func entries(
+    of table: TableSchema, where condition: String? = nil, _ body: (Entry) throws -> Void
+  ) throws {
     let reading = try SQLStatement(
-      "SELECT number, identity, local, cells FROM \(Self.aside) WHERE tbl = ? ORDER BY seq",
+      "SELECT a.seq, a.number, a.identity, a.local, a.cells, a.placed FROM \(Self.aside) AS a "
+        + "WHERE a.tbl = ?\(condition.map { " AND a.placed NOT NULL AND \($0)" } ?? "") ORDER BY a.seq",
       on: database)
     reading.bind(Int64(table.id), at: 1)
-    var count = 0
+    var found: [Entry] = []
     while try reading.step() {
-      let entry = Entry(
-        rowid: reading.integer(at: 0), identity: RowIdentity(bytes: reading.bytes(at: 1)),
-        local: try KeptCells.decode(reading.bytes(at: 2)),
-        cells: try KeptCells.decode(reading.bytes(at: 3)))
-      if try body(entry) { count += 1 }
+      found.append(
+        Entry(
+          number: reading.integer(at: 0), rowid: reading.integer(at: condition == nil ? 1 : 5),
+          identity: RowIdentity(bytes: reading.bytes(at: 2)),
+          local: try KeptCells.decode(reading.bytes(at: 3)),
+          cells: try KeptCells.decode(reading.bytes(at: 4))))
+    }
+    for entry in found { try body(entry) }
+  }
+
+  /// Notes where a row is now; `nil` if it is not in its table.
+  private func place(_ entry: Entry, at rowid: Int64?) throws {
+    try database.execute(
+      sql: "UPDATE \(Self.aside) SET placed = ? WHERE seq = ?", arguments: [rowid, entry.number])
+  }
+
+  /// Lets the rows follow those among them that have another number now.
+  private func redirect(
+    _ table: TableSchema, _ there: TableSchema, _ moved: [Int: [Int64: Int64]]
+  ) throws {
+    guard there.canLoseKeys, let rowid = there.rowidName else { return }
+    for key in there.foreignKeys {
+      guard let numbers = moved[key.parent], let column = key.columns.first,
+        key.columns.count == 1, key.parentColumns == [new[key.parent].rowidAlias]
+      else { continue }
+      let statement = try SQLStatement(
+        "UPDATE main.\(there.quotedName) SET \(quoted(there.columns[column].name)) = ? "
+          + "WHERE \(rowid) = ?", on: database)
+      let wireName = there.columns[column].wireName
+      guard let place = table.columns.firstIndex(where: { $0.wireName == wireName }) else {
+        continue
+      }
+      try entries(of: table, where: "1") { entry in
+        guard let value = entry.local.first(where: { $0.column == place })?.value,
+          let number = Value.key(value).flatMap({ numbers[$0] })
+        else { return }
+        statement.bind(number, at: 1)
+        statement.bind(entry.rowid, at: 2)
+        try session.write(statement)
+      }
+    }
+  }
+
+  /// Enters the rows that refer to a row that does not exist. Returns how many there are.
+  private func takeOutOrphans(_ table: TableSchema, _ there: TableSchema) throws -> Int {
+    guard there.canLoseKeys, let rowid = there.rowidName else { return 0 }
+    let removing = try SQLStatement(
+      "DELETE FROM main.\(there.quotedName) WHERE \(rowid) = ?", on: database)
+    var count = 0
+    for key in there.foreignKeys where key.isEnforced {
+      let parent = new[key.parent]
+      let columns = key.columns.map { "c.\(quoted(there.columns[$0].name))" }
+      let isPresent = columns.map { "\($0) NOT NULL" }.joined(separator: " AND ")
+      let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
+      let isOrphan =
+        "EXISTS (SELECT 1 FROM main.\(there.quotedName) AS c WHERE c.\(rowid) = a.placed "
+        + "AND \(isPresent) AND NOT EXISTS (SELECT 1 FROM main.\(parent.quotedName) AS p "
+        + "WHERE \(match.joined(separator: " AND "))))"
+      try entries(of: table, where: isOrphan) { entry in
+        removing.bind(entry.rowid, at: 1)
+        try session.write(removing)
+        try place(entry, at: nil)
+        try enter(
+          entry, table, .reference, .reference,
+          "The row of \(parent.name) that it refers to does not exist any more.")
+        count += 1
+      }
     }
     return count
   }
 
-  /// Inserts a row, or enters it if it is refused. Returns whether it was inserted.
+  /// Inserts a row, or enters it if it is refused. Returns its number; `nil` if it is refused.
   private func putBack(
     _ entry: Entry, of table: TableSchema, into there: TableSchema
-  ) throws -> Bool {
+  ) throws -> Int64? {
     var values: [(name: SQLName, value: Value)] = []
     var isWithoutKey = false
     for cell in entry.local {
@@ -183,19 +273,14 @@ struct RowsWithoutKey {
     }
     guard isWithoutKey, there.canLoseKeys else {
       try enter(
-        entry, table, .condition, .condition, "Its table does not let keys be NULL any more.")
-      return false
-    }
-    if let parent = try missingParent(of: values, there) {
-      try enter(
-        entry, table, .reference, .reference,
-        "The row of \(parent) that it refers to does not exist any more.")
-      return false
+        entry, table, .condition, .condition,
+        "Its table has another key now, or does not let keys be NULL any more.")
+      return nil
     }
     // The application may know the row by its number.
     for rowid in [entry.rowid, nil] {
       let failure = try insert(values, rowid: rowid, into: there)
-      guard let failure else { return true }
+      guard let failure else { return database.lastInsertedRowID }
       let isKey = [.SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID].contains(
         failure.extendedResultCode)
       if rowid != nil, isKey { continue }
@@ -203,9 +288,9 @@ struct RowsWithoutKey {
       try enter(
         entry, table, isUnique ? .uniqueValue : .condition, isUnique ? .uniqueValue : .condition,
         "A constraint refuses the row: \(failure.message ?? "no detail").")
-      return false
+      return nil
     }
-    return false
+    return nil
   }
 
   /// Returns the error of the constraint that refuses the row; `nil` if it was inserted.
@@ -226,26 +311,6 @@ struct RowsWithoutKey {
       try TransactionEnded.check(database, after: error)
       return error
     }
-  }
-
-  /// Returns the table in which a row does not exist to which these values refer; `nil` if there is
-  /// none.
-  private func missingParent(
-    of values: [(name: SQLName, value: Value)], _ there: TableSchema
-  ) throws -> SQLName? {
-    for key in there.foreignKeys where key.isEnforced {
-      let referring = key.columns.map { position in
-        values.first { $0.name == there.columns[position].name }?.value ?? .null
-      }
-      if referring.contains(.null) { continue }
-      let parent = new[key.parent]
-      let statement = try SQLStatement(
-        "SELECT 1 FROM main.\(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
-        on: database)
-      for (index, value) in referring.enumerated() { statement.bind(value, at: index + 1) }
-      guard try statement.step() else { return parent.name }
-    }
-    return nil
   }
 
   private func enter(

@@ -48,8 +48,7 @@ extension StoreSession {
     let held = RemadeTables.HeldKey(table: row.table, key: key, identity: row.identity.bytes)
     let others = (remade.heldKeys ?? []).filter { ($0.table, $0.key) != (row.table, key) }
     remade.heldKeys = others + [held]
-    try remade.write(database)
-    knownHeldKeys = nil
+    try write(remade)
   }
 
   /// Returns the held keys of rows in a table, with the rows' identities.

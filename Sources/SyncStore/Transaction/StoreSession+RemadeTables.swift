@@ -2,6 +2,13 @@ import GRDB
 import SyncModel
 
 extension StoreSession {
+  /// Writes what is known of remade tables. All changes of it during a session go through here.
+  func write(_ remade: RemadeTables) throws {
+    try remade.write(database)
+    uncomparedTables = nil
+    knownHeldKeys = nil
+  }
+
   /// Notes that a program has remade tables. Tables that refer to rows with declared columns in
   /// them are compared as well.
   func noteRemade(_ tables: [Int]) throws {
@@ -14,8 +21,7 @@ extension StoreSession {
       remade.noticed[table] = now
       remade.sealed = (remade.sealed ?? [:]).merging([table: sealed]) { $1 }
     }
-    try remade.write(database)
-    uncomparedTables = nil
+    try write(remade)
   }
 
   /// Returns the remade tables that still exist, and the times at which the remakes were noticed,
@@ -45,8 +51,7 @@ extension StoreSession {
       remade.sealed?[table] = nil
     }
     remade.isSettlingDue = true
-    try remade.write(database)
-    uncomparedTables = nil
+    try write(remade)
   }
 
   /// Makes the rows to which ``UnseenRows/name(in:)`` has given identities findable by them: these
@@ -93,7 +98,7 @@ extension StoreSession {
   func areKeysHeld() throws -> Bool { try !tablesToCompare().isEmpty || isSettlingDue() }
 
   /// Notes that the next sealing need not decide again (``isSettlingDue()``).
-  func forgetSettling() throws { try RemadeTables().write(database) }
+  func forgetSettling() throws { try write(RemadeTables()) }
 
   /// Returns whether a row that is in its table may have been inserted unseen into a remade table.
   ///
@@ -201,13 +206,12 @@ extension StoreSession {
       try access.forgetKey(held.key, of: RowIdentity(bytes: held.identity))
     }
   }
-
 }
 
 extension StoreSchema {
   /// Returns remade tables, and the tables of which a column contains numbers of rows with declared
-  /// columns in these tables. Nothing tells which of these rows a number means now meant another
-  /// row before.
+  /// columns in these tables. A number may mean another of these rows than before the remake, and
+  /// nothing records which.
   fileprivate func tablesToCompare(remade: [Int]) -> [Int] {
     var found = remade
     var seen = Set(remade)

@@ -32,7 +32,7 @@ extension StoreSession {
     guard !found.isEmpty else { return }
     var remade = try RemadeTables.read(database)
     remade.references = (remade.references ?? []).union(found)
-    try remade.write(database)
+    try write(remade)
   }
 
   /// Returns the cells that were not sealed as references to the rows whose keys they hold.
