@@ -55,7 +55,16 @@ public struct SQLName: Sendable {
 extension SQLName: Hashable, Comparable {
   /// Returns whether the bytes are equal.
   public static func == (left: SQLName, right: SQLName) -> Bool {
-    left.text.utf8.elementsEqual(right.text.utf8)
+    let count = left.text.utf8.count
+    guard count == right.text.utf8.count else { return false }
+    // Much faster than comparing two views byte by byte.
+    var (left, right) = (left.text, right.text)
+    return left.withUTF8 { left in
+      right.withUTF8 { right in
+        guard let left = left.baseAddress, let right = right.baseAddress else { return true }
+        return memcmp(left, right, count) == 0
+      }
+    }
   }
 
   /// Orders names by their bytes.

@@ -2,7 +2,7 @@ import SyncModel
 
 /// A random schema. The simulation writes it as SQL; the oracle uses it without parsing SQL.
 struct FleetSchema: Hashable, Sendable {
-  var tables: [FleetTable]
+  var tables: [FleetTable] { didSet { relations = FleetRelations() } }
   /// The application's own triggers, as SQL. Their changes are ordinary edits, so the oracle need
   /// not know the triggers.
   var triggers: [String] = []
@@ -10,6 +10,11 @@ struct FleetSchema: Hashable, Sendable {
   var hasOddValues = false
   /// Whether text is stored in UTF-16.
   var isWide = false
+
+  /// What was computed about the tables, since the oracle asks the same questions very often.
+  private var relations = FleetRelations()
+
+  init(tables: [FleetTable]) { self.tables = tables }
 
   /// The statements that create the schema.
   var sql: [String] { tables.flatMap(\.sql) + triggers }
@@ -23,7 +28,16 @@ struct FleetSchema: Hashable, Sendable {
 
   /// Returns the table whose integer key a column contains, directly or through references from the
   /// column or to it; `nil` if its values are the same on all devices.
+  ///
+  /// - Parameter table: A table of the schema, as the schema has it.
   func keyTable(of column: Int, in table: FleetTable) -> SQLName? {
+    relations.keyTables(of: table) {
+      table.columns.indices.map { findKeyTable(of: $0, in: table) }
+    }[
+      column]
+  }
+
+  private func findKeyTable(of column: Int, in table: FleetTable) -> SQLName? {
     var seen: Set<SQLName> = []
     func follow(_ column: Int, _ table: FleetTable) -> SQLName? {
       guard seen.insert("\(table.name).\(column)").inserted else { return nil }
@@ -71,7 +85,13 @@ extension FleetSchema {
   /// Returns the references of a table as merging treats them. They include implied references of
   /// single columns: of a column that contains a key only in a reference with a nullable column, or
   /// only because another column refers to it.
+  ///
+  /// - Parameter table: A table of the schema, as the schema has it.
   func references(of table: FleetTable) -> [FleetReference] {
+    relations.references(of: table) { findReferences(of: table) }
+  }
+
+  private func findReferences(of table: FleetTable) -> [FleetReference] {
     let implied = table.columns.indices.compactMap { column -> FleetReference? in
       guard table.integerKey != column,
         let name = keyTable(of: column, in: table), let parent = self.table(name),

@@ -119,11 +119,13 @@ struct EditCheck {
     // Other devices may have edited plain values in the meantime.
     if meaning != .after { reader.addPlain(among: before) }
     now = reader.logical(tables)
-    let shown = reader.logical(try after.localRows())
+    let rows = try after.localRows()
+    let shown = rows == tables ? now : reader.logical(rows)
     hidden = Set(now.keys).subtracting(shown.keys)
     restored = Set(
       shown.keys.filter { now[$0] == nil && schema.table($0.table)?.canLoseKeys == true })
-    return Set(before.keys).union(now.keys).sorted().flatMap { key in
+    let changed = Set(before.keys).union(now.keys).filter { before[$0] != now[$0] }
+    return changed.sorted().flatMap { key in
       missing(key, before[key], now[key], said, own) + missingRebirths(key, state, said)
     } + missingMoves(moves, said) + falseMoves(said)
   }

@@ -16,7 +16,7 @@ final class FleetDevice {
   /// The connection of the program that edits the store and does not know about syncing.
   private(set) var program: FleetSQLite
   /// The schema after the migrations that the device has made.
-  var version: FleetVersion
+  var version: FleetVersion { didSet { expected = nil } }
   /// The number of migrations that the device has made or skipped.
   var migrated = 0
   /// Whether the last migration since the last synchronization dropped a column or recreated a
@@ -25,11 +25,13 @@ final class FleetDevice {
   /// The columns that were added since the last synchronization, by table, with their defaults.
   var arrived: [SQLName: [SQLName: Value]] = [:]
   /// The oracle's database for questions about single rows.
-  var scratch: OracleScratch
+  var scratch: OracleScratch { didSet { expected = nil } }
   /// The record of keys that the program has changed since the last synchronization.
   private(set) var moves: MoveLog
   /// The state that the oracle has merged from the change sets applied on this device.
-  var state: LogicalState
+  var state: LogicalState { didSet { expected = nil } }
+  /// What the oracle has computed from this state; `nil` if the state has changed since.
+  var expected: Materialization?
   /// The rows shown after the last synchronization.
   var shown: [OracleKey: [SQLName: Value]]
   /// The integer keys that rows with declared columns had then.
@@ -388,12 +390,10 @@ final class FleetDevice {
   private func checkSealed(
     _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
   ) throws {
-    var missing = try check.missing(
-      from: sealed, VisibleRows(program, schema: version))
+    let reader = try VisibleRows(program, schema: version)
+    var missing = try check.missing(from: sealed, reader)
     // Changes of other devices may bring a row back.
-    if !leave.wasEditedFreely, !hasApplied {
-      missing += check.undone(in: try VisibleRows(program, schema: version).read())
-    }
+    if !leave.wasEditedFreely, !hasApplied { missing += check.undone(in: try reader.read()) }
     let registers = TornRegisters(
       schema: schema, arrived: arrived.mapValues { Set($0.keys) })
     missing += sealed.flatMap { registers.found(in: $0) }

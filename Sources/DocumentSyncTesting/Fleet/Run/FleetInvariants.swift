@@ -133,7 +133,8 @@ struct FleetInvariants {
     func materialize(_ state: LogicalState) throws -> Materialization {
       try Materialization(of: state, schema: device.version.shared, scratch: device.scratch)
     }
-    let expected = try materialize(device.state)
+    let expected = try device.expected ?? materialize(device.state)
+    device.expected = expected
     device.noteUnsettled()
     var state = device.state
     for (key, actions) in device.unsettled where rows[key] != expected.visible[key] {
@@ -205,16 +206,17 @@ struct FleetInvariants {
       try device.store.status().parked.map {
         OracleKey(table: device.version.sharedName(of: $0.table), identity: $0.identity)
       })
-    for (key, reason) in expected.hidden.sorted(by: { $0.key < $1.key })
-    where !parked.contains(key) {
+    let unexplained = expected.hidden.filter { !parked.contains($0.key) }
+    if let (key, reason) = unexplained.min(by: { $0.key < $1.key }) {
       throw FleetFailure(
         .unexplained,
         "device \(device.number): \(key) is not shown (\(reason)), and not among the parked rows")
     }
-    for (key, row) in device.state.rows.sorted(by: { $0.key < $1.key })
-    where row.existence == .deleted && expected.visible[key] == nil
-      && !expected.shownElsewhere.contains(key) && !parked.contains(key)
-    {
+    let deleted = device.state.rows.filter { key, row in
+      row.existence == .deleted && expected.visible[key] == nil
+        && !expected.shownElsewhere.contains(key) && !parked.contains(key)
+    }
+    for (key, row) in deleted.sorted(by: { $0.key < $1.key }) {
       // A device only stores values of columns that it does not have.
       guard let deletion = row.existenceStamp, let table = device.version.shared.table(key.table),
         row.cells.contains(where: { $1.stamp > deletion && table.position(of: $0) != nil })
