@@ -233,7 +233,7 @@ import Testing
       saying: "Give it one (for example a column “id INTEGER PRIMARY KEY”) or "
         + "leave the table out with “Exclude loose”.")
     let plan = try plan(sql, AppTriggerTests.excluding("LOOSE"))
-    #expect(plan.tables.map(\.name) == ["t"] && plan.leftOut == ["loose": "excluded"])
+    #expect(plan.tables.map(\.name) == ["t"] && plan.leftOut == ["loose": .excluded])
   }
 
   @Test func whatCannotBeSynchronizedIsRefused() throws {
@@ -312,8 +312,8 @@ import Testing
     #expect(try devices[0].changes().map(\.table) == ["t"])
     let status = try devices[0].store.status()
     #expect(status.tables.map(\.name) == ["t"])
-    #expect(status.leftOut["cache"] == "excluded" && status.leftOut["places"] == "virtual table")
-    #expect(status.leftOut["words_data"] == "part of a virtual table")
+    #expect(status.leftOut["cache"] == .excluded && status.leftOut["places"] == .virtualTable)
+    #expect(status.leftOut["words_data"] == .virtualTablePart)
     try converge(devices, "SELECT * FROM v", ["a"])
     #expect(try devices[1].rows("SELECT * FROM cache") == [])
   }

@@ -10,6 +10,7 @@ struct LifeChecks {
   func run() throws {
     let program = try FleetSQLite(device.path)
     try checkIntegrity(program)
+    try device.checkMigrations(program)
     let notes = try texts(program, "SELECT id, body, shared FROM note")
     let bodies = Dictionary(
       notes.map { ($0[0] ?? "", $0[1] ?? "") }, uniquingKeysWith: { first, _ in first })

@@ -61,9 +61,50 @@ final class LifeDevice {
     """,
     "CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL)",
     "CREATE TABLE local (token TEXT)",
+    "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY)",
     "INSERT INTO note VALUES ('first', 'first', NULL)",
     "INSERT INTO tally VALUES ('all', 0)",
   ]
+
+  // MARK: Updating
+
+  /// Runs the first of the application's migrations that the database does not record, or all of
+  /// them. Returns whether there was one.
+  func update(to version: Int, inOneStep: Bool, clock: FleetClock) throws -> Bool {
+    let program = try program(clock)
+    let recorded = try migrations(program)
+    let missing = (1..<(version + 1)).filter { !recorded.contains($0) }
+    for number in missing.prefix(inOneStep ? version : 1) {
+      try program.run(
+        """
+        BEGIN; ALTER TABLE note ADD COLUMN added\(number) TEXT;
+        UPDATE note SET added\(number) = id;
+        INSERT INTO schema_migrations VALUES (\(number)); COMMIT
+        """)
+    }
+    return !missing.isEmpty
+  }
+
+  private func migrations(_ program: FleetSQLite) throws -> Set<Int> {
+    Set(
+      try program.rows("SELECT version FROM schema_migrations").compactMap { row in
+        if case .integer(let version) = row[0] { Int(version) } else { nil }
+      })
+  }
+
+  /// Throws if the columns are not those of the migrations that the database records.
+  func checkMigrations(_ program: FleetSQLite) throws {
+    let columns = Set(
+      try program.rows("SELECT name FROM pragma_table_info('note') WHERE name LIKE 'added%'")
+        .map { $0[0] })
+    let recorded = try migrations(program)
+    guard columns == Set(recorded.map { .text(Array("added\($0)".utf8)) }) else {
+      throw FleetFailure(
+        .unexplained,
+        "device \(number) records the migrations \(recorded.sorted()), and has the columns "
+          + columns.map(\.sqlDescription).sorted().joined(separator: ", "))
+    }
+  }
 
   /// Returns the configuration with which a store is put under sync.
   static func configuration(_ schema: FleetSchema) -> StoreConfiguration {
@@ -111,7 +152,7 @@ final class LifeDevice {
     var made = LifeLedger.Edit(subject: .tally, token: token)
     switch edit {
     case .insert:
-      try program.run("INSERT INTO note VALUES ('n-\(token)', '\(token)', NULL)")
+      try program.run("INSERT INTO note (id, body, shared) VALUES ('n-\(token)', '\(token)', NULL)")
       made.subject = .row(token: token, note: "n-\(token)")
     case .child:
       guard let note = try pickNote("id NOT LIKE 'own-%'") else { return }
@@ -120,7 +161,7 @@ final class LifeDevice {
     case .own:
       try program.run(
         """
-        INSERT INTO note VALUES ('own-\(lineage)', '\(token)', NULL) \
+        INSERT INTO note (id, body, shared) VALUES ('own-\(lineage)', '\(token)', NULL) \
         ON CONFLICT (id) DO UPDATE SET body = excluded.body
         """)
       made.subject = .own("own-\(lineage)")
@@ -141,7 +182,7 @@ final class LifeDevice {
       let isNote = losesKeys && salt % 2 == 0
       try program.run(
         isNote
-          ? "INSERT INTO note VALUES (NULL, '\(token)', NULL)"
+          ? "INSERT INTO note (id, body, shared) VALUES (NULL, '\(token)', NULL)"
           : "INSERT INTO local VALUES ('\(token)')")
       localTokens.append(token)
       return

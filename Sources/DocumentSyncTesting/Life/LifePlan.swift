@@ -13,6 +13,8 @@ struct LifePlan: Sendable {
   var policies: [Int: SyncPolicies] = [:]
   /// Whether some of the rows that stay on their device are rows with NULL in their key.
   var losesKeys = false
+  /// The number of migrations that the newest version of the application has.
+  var migrations = 0
   var steps: [LifeStep]
 
   /// The greatest number of stores in one history.
@@ -25,7 +27,7 @@ struct LifePlan: Sendable {
     var plan = LifePlan(seed: seed, devices: devices, steps: [])
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
-    let kinds = LifeFeatures.names.map(\.feature).filter { $0 != .missingKeys }
+    let kinds = LifeFeatures.names.map(\.feature).filter { ![.missingKeys, .updates].contains($0) }
     let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
     }
@@ -86,7 +88,18 @@ struct LifePlan: Sendable {
     // With dice of its own, so that the rest of the history stays the same.
     var ownDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e75_6c6c)
     plan.losesKeys = ownDice.chance(40) && features.contains(.missingKeys)
+    if features.contains(.updates) { plan.addUpdates() }
     return plan
+  }
+
+  /// Draws updates of the application between the other steps, with dice of its own.
+  private mutating func addUpdates() {
+    var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x7570_6474)
+    guard dice.chance(30) else { return }
+    migrations = 1 + dice.below(3)
+    for _ in 0..<(1 + dice.below(3 * migrations)) {
+      steps.insert(.update(device: dice.below(devices + 2)), at: dice.below(steps.count + 1))
+    }
   }
 
   /// Returns the statements that fill the random tables of a store that joins with rows.

@@ -43,7 +43,9 @@ struct LifeRun {
     for (index, step) in plan.steps.enumerated() {
       do {
         try await world.carryOut(step)
-      } catch let error as SyncError where Self.passes(error.code) {
+      } catch let error as SyncError
+        where Self.passes(error.code) || isOfAnotherVersion(error, step)
+      {
         // Files that the step needs have not arrived. A later step tries again.
         outcome.passedOver += 1
         continue
@@ -54,7 +56,7 @@ struct LifeRun {
         throw failure
       }
     }
-    outcome.rounds = try await world.settle()
+    outcome.rounds = try await world.settleWithNewestVersion()
     let hasBadClocks = plan.steps.contains { if case .clock = $0 { true } else { false } }
     for device in world.devices.values.sorted(by: { $0.number < $1.number }) {
       try LifeChecks(world: world, device: device, hasBadClocks: hasBadClocks).run()
@@ -69,7 +71,10 @@ struct LifeRun {
     let late = try await world.joinAtTheEnd()
     // On this device a version may become a row whose row the others refused, because another row
     // held a unique value then. That is an edit, which the others must receive.
-    if try late.manager.store.status().head > 0 { _ = try await world.settle() }
+    let isUpdated = try world.update(late, inOneStep: true)
+    if try isUpdated || late.manager.store.status().head > 0 {
+      _ = try await world.settleWithNewestVersion()
+    }
     try checkDigests()
     try await verify([late])
     outcome.result = try world.devices.values.first.map { "\(try $0.manager.store.digest())" } ?? ""
@@ -86,6 +91,12 @@ struct LifeRun {
           "device \(device.number):\n  " + found.map(\.description).joined(separator: "\n  "))
       }
     }
+  }
+
+  /// Returns whether a device with rows cannot join, since the document has been migrated.
+  private func isOfAnotherVersion(_ error: SyncError, _ step: LifeStep) -> Bool {
+    guard case .joinMerging = step else { return false }
+    return world.plan.migrations > 0 && error.code == .storeUnsuitable
   }
 
   /// Returns whether a device may get this error while files are late.

@@ -50,6 +50,8 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   case reopen(device: Int)
   /// A clock goes wrong, or time passes.
   case clock(device: Int, milliseconds: Int64)
+  /// The application of a device is updated: it runs its next migration.
+  case update(device: Int)
 
   /// The device that acts.
   var device: Int {
@@ -60,7 +62,7 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
       .backUp(let device), .restore(let device), .rollBack(let device), .upload(let device),
       .vacuum(let device), .retire(let device, _, _), .absence(let device, _, _),
       .reset(let device), .leave(let device),
-      .reopen(let device), .clock(let device, _):
+      .reopen(let device), .clock(let device, _), .update(let device):
       device
     }
   }
@@ -92,6 +94,7 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
     case .leave(let device): "device \(device) leaves"
     case .reopen(let device): "device \(device) starts again"
     case .clock(let device, let milliseconds): "clock of device \(device) by \(milliseconds) ms"
+    case .update(let device): "the application of device \(device) is updated"
     }
   }
 }
@@ -124,17 +127,19 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
 
   /// Programs insert rows with NULL in their key, which stay on the device.
   package static let missingKeys = Self(rawValue: 1 << 9)
+  /// Applications are updated, and record their migrations in a table.
+  package static let updates = Self(rawValue: 1 << 10)
 
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 10 - 1)
+  package static let all = Self(rawValue: 1 << 11 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
-  package static let former = all.subtracting(.missingKeys)
+  package static let former = all.subtracting([.missingKeys, .updates])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
     ("joins", .joins), ("copies", .copies), ("restores", .restores),
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
-    ("missingKeys", .missingKeys),
+    ("missingKeys", .missingKeys), ("updates", .updates),
   ]
 }

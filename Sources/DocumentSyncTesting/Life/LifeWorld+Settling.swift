@@ -6,6 +6,19 @@ import SyncStore
 
 /// The end of a life.
 extension LifeWorld {
+  /// Updates the applications and settles, until no database is older: a device that takes over a
+  /// whole store has the schema of this. Returns the number of rounds.
+  func settleWithNewestVersion() async throws -> Int {
+    var rounds = 0
+    for _ in 0..<10 {
+      let all = devices.values.sorted { $0.number < $1.number }
+      let isUpdated = try all.map { try update($0, inOneStep: true) }
+      if rounds > 0, !isUpdated.contains(true) { return rounds }
+      rounds += try await settle()
+    }
+    throw FleetFailure(.restless, "the schema is old again after each synchronization")
+  }
+
   /// Makes all files arrive, then synchronizes all devices until nothing changes. Returns the
   /// number of rounds.
   func settle() async throws -> Int {

@@ -169,8 +169,16 @@ final class LifeWorld {
       try await reopen(device)
     case .clock(_, let milliseconds):
       clock(device.number).time = max(1_000_000_000_000, clock(device.number).time + milliseconds)
+    case .update: try update(device, inOneStep: false)
     case .join, .joinMerging: break
     }
+  }
+
+  /// Updates the application of a device, as far as its database is older. Returns whether it was.
+  @discardableResult
+  func update(_ device: LifeDevice, inOneStep: Bool) throws -> Bool {
+    try device.update(
+      to: plan.migrations, inOneStep: inOneStep, clock: clock(device.number))
   }
 
   /// Synchronizes a device, and records that all its earlier edits are published.

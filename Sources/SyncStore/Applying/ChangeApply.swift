@@ -119,12 +119,13 @@ final class ChangeApply {
   }
 
   /// Stores the changes of a table that this store does not have, or whose rows it identifies in
-  /// another way. Ignores an excluded table.
+  /// another way. Ignores a table that is excluded, or in which migrations are recorded: earlier builds
+  /// synchronized the latter.
   private func keep(_ changes: TableChanges, author: Int32) throws {
-    let isExcluded = session.schema.leftOut.contains {
-      $0.key.folded == changes.table.folded && $0.value == "excluded"
+    let isIgnored = session.schema.leftOut.contains {
+      $0.key.folded == changes.table.folded && [.excluded, .schema].contains($0.value)
     }
-    if isExcluded { return }
+    if isIgnored { return }
     try session.foreign.keep(changes, author: author, clients: session.clients)
     report.unknownNames.insert(changes.table)
   }

@@ -69,7 +69,7 @@ struct LocalTables {
   // MARK: - What stays on the device
 
   private var localTables: [FormerDatabase.Table] {
-    schema.leftOut.filter { $0.value == "excluded" }.compactMap { former.table(named: $0.key) }
+    schema.leftOut.filter { $0.value == .excluded }.compactMap { former.table(named: $0.key) }
       .sorted { $0.name < $1.name }
   }
 

@@ -176,6 +176,7 @@ struct Replacing {
       try store.connection.copyTriggers(for: mapping.new, database)
     }
     result.insertedRows += try rows.insertRows()
+    try schema.takeSchemaTables()
     try schema.makeIndexes()
     if !isMerged { result.deletedRows += try alone.putBack() }
     try schema.rebuildUnfed()

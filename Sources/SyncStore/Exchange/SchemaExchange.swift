@@ -6,7 +6,9 @@ import SyncModel
 ///
 /// Data that stays on this device does not change. The exchange creates virtual tables that are
 /// missing here, and tables without synchronization that the application has created elsewhere. If
-/// such a table has another form there, it takes that form and keeps its rows, if they fit.
+/// such a table has another form there, it takes that form and keeps its rows, if they fit. A table
+/// in which migrations are recorded takes the rows of the whole store, since they describe the
+/// schema.
 struct SchemaExchange {
   /// An object of a schema that neither SQLite nor bookkeeping has created.
   private struct Entry: Hashable {
@@ -47,8 +49,8 @@ struct SchemaExchange {
       try Self.entries("main", database).map { ($0.key, $0) }, uniquingKeysWith: { $1 })
     let there = try Self.entries(KeyMapping.attached, database)
     shadows = Set(
-      (old.leftOut.filter { $0.value == "part of a virtual table" }
-        .merging(new.leftOut.filter { $0.value == "part of a virtual table" }) { $1 })
+      (old.leftOut.filter { $0.value == .virtualTablePart }
+        .merging(new.leftOut.filter { $0.value == .virtualTablePart }) { $1 })
         .keys.map { $0.folded })
     let virtualTables = there.filter {
       $0.type == "table" && $0.isVirtual && here[$0.key]?.text != $0.text
@@ -151,6 +153,17 @@ struct SchemaExchange {
     for entry in missing(["view", "trigger"])
     where try entry.type == "view" || exists(entry.table) {
       try database.execute(sql: entry.sql)
+    }
+  }
+
+  /// Gives the tables in which migrations are recorded the rows that they have in the whole store.
+  func takeSchemaTables() throws {
+    let tables = new.leftOut.filter { $0.value == .schema }.keys.sorted()
+    for name in tables {
+      let columns = try columnNames(name).map(quoted).joined(separator: ", ")
+      try database.execute(
+        sql: "DELETE FROM main.\(quoted(name)); INSERT INTO main.\(quoted(name)) (\(columns)) "
+          + "SELECT \(columns) FROM \(KeyMapping.attached).\(quoted(name))")
     }
   }
 

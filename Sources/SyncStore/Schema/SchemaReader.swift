@@ -47,7 +47,7 @@ struct SchemaReader {
   }
 
   private func readSchema(_ registered: [SQLName: Registered]) throws -> StoreSchema {
-    var leftOut: [SQLName: String] = [:]
+    var leftOut: [SQLName: StoreStatus.LeftOutReason] = [:]
     var drafts: [Draft] = []
     var nextID = try firstFreeID(registered)
     let names = try tableNames(leftOut: &leftOut)
@@ -96,7 +96,9 @@ struct SchemaReader {
 
   // MARK: - Tables
 
-  private func tableNames(leftOut: inout [SQLName: String]) throws -> [SQLName] {
+  private func tableNames(
+    leftOut: inout [SQLName: StoreStatus.LeftOutReason]
+  ) throws -> [SQLName] {
     let excluded = Set(configuration.excludedTables.map { $0.folded })
     var names: [SQLName] = []
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
@@ -104,10 +106,12 @@ struct SchemaReader {
       let type: String = row["type"]
       guard !name.begins(with: "sqlite_"), !name.begins(with: "docsync_") else { continue }
       switch type {
-      case "table" where excluded.contains(name.folded): leftOut[name] = "excluded"
+      case "table" where excluded.contains(name.folded): leftOut[name] = .excluded
+      case "table" where try SchemaTables.include(name, configuration, database):
+        leftOut[name] = .schema
       case "table": names.append(name)
-      case "virtual": leftOut[name] = "virtual table"
-      case "shadow": leftOut[name] = "part of a virtual table"
+      case "virtual": leftOut[name] = .virtualTable
+      case "shadow": leftOut[name] = .virtualTablePart
       default: continue
       }
     }
@@ -157,7 +161,7 @@ struct SchemaReader {
         : Array(configuration.excludedColumns.keys) + Array(configuration.identities.keys)
           + Array(configuration.references.keys) + Array(configuration.tableMergeTypes.keys)
           + Array(configuration.columnMergeTypes.keys)
-          + Array(configuration.tablesWithoutStandIns))
+          + Array(configuration.tablesWithoutStandIns) + Array(configuration.schemaTables))
     for name in named.sorted() where !known.contains(name.folded) {
       throw StoreError(
         .badConfiguration, path: path, message: "There is no table \(quoted(name)).",

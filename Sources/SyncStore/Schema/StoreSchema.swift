@@ -6,7 +6,7 @@ struct StoreSchema {
   /// The synchronized tables, in order of their ids.
   let tables: [TableSchema]
   /// The tables that are not synchronized, and why.
-  var leftOut: [SQLName: String]
+  var leftOut: [SQLName: StoreStatus.LeftOutReason]
 
   private let positions: [Int: Int]
   private let names: [SQLName: Int]
@@ -20,7 +20,7 @@ struct StoreSchema {
     var column: Int
   }
 
-  init(tables: [TableSchema], leftOut: [SQLName: String]) {
+  init(tables: [TableSchema], leftOut: [SQLName: StoreStatus.LeftOutReason]) {
     self.tables = tables
     self.leftOut = leftOut
     positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })

@@ -80,11 +80,18 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// Tables in which no row stands in for a row that lost a unique value: the rows that refer to
   /// that row are parked with it. Fixed when the document is created.
   public var tablesWithoutStandIns: Set<SQLName> = []
+  /// Tables in which a framework records its migrations, besides those that are known by their
+  /// names, such as `grdb_migrations`; `Documentation/Schemas.md` lists these.
+  ///
+  /// Such a table is a part of the schema. Its rows are in whole stores, from which other devices
+  /// take the schema, and never in change sets: each device migrates its own database. To keep the
+  /// rows out of whole stores as well, name the table in ``excludedTables``.
+  public var schemaTables: Set<SQLName> = []
 
   /// Creates a configuration with the defaults for everything.
   public init() {}
 
-  /// Reads a configuration, including one that was written before there were stand-ins.
+  /// Reads a configuration. One that an earlier build has written may lack the newer settings.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     excludedTables = try values.decode(Set<SQLName>.self, forKey: .excludedTables)
@@ -96,6 +103,8 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
       [SQLName: [SQLName: ColumnMergeType]].self, forKey: .columnMergeTypes)
     tablesWithoutStandIns =
       try values.decodeIfPresent(Set<SQLName>.self, forKey: .tablesWithoutStandIns) ?? []
+    schemaTables =
+      try values.decodeIfPresent(Set<SQLName>.self, forKey: .schemaTables) ?? []
   }
 }
 

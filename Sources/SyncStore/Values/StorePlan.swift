@@ -4,8 +4,8 @@ import SyncModel
 public struct StorePlan: Hashable, Sendable {
   /// The tables that will be synchronized.
   public var tables: [StoreStatus.TableStatus]
-  /// Tables that are left out, with the reasons.
-  public var leftOut: [SQLName: String]
+  /// Tables that will not be synchronized, with the reasons.
+  public var leftOut: [SQLName: StoreStatus.LeftOutReason]
   /// Columns that look like references and are not declared as such, in order
   /// of table and column.
   public var likelyReferences: [LikelyReference]
@@ -15,7 +15,7 @@ public struct StorePlan: Hashable, Sendable {
 
   /// Creates a plan from its parts.
   package init(
-    tables: [StoreStatus.TableStatus], leftOut: [SQLName: String],
+    tables: [StoreStatus.TableStatus], leftOut: [SQLName: StoreStatus.LeftOutReason],
     likelyReferences: [LikelyReference], hints: [Hint] = []
   ) {
     self.tables = tables

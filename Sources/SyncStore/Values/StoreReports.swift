@@ -223,8 +223,8 @@ public struct StoreStatus: Hashable, Sendable {
   public var parked: [ParkedRow]
   /// The synchronized tables and how their rows are identified.
   public var tables: [TableStatus]
-  /// Tables that are left out, with the reasons.
-  public var leftOut: [SQLName: String]
+  /// Tables that are not synchronized, with the reasons.
+  public var leftOut: [SQLName: LeftOutReason]
   /// Tables, and columns as `table.column`, that this store does not have: it stores what other
   /// devices send for them until the application creates them.
   public var unknownNames: [SQLName] = []
@@ -233,6 +233,19 @@ public struct StoreStatus: Hashable, Sendable {
   public var incompleteNames: [SQLName] = []
   /// The number of rows that have NULL in their key and stay on this device, by table.
   public var rowsWithoutKey: [SQLName: Int] = [:]
+
+  /// The reason why a table is not synchronized.
+  public enum LeftOutReason: String, Hashable, Sendable {
+    /// The configuration excludes the table.
+    case excluded
+    /// A framework records its migrations in the table: it describes the schema of this database
+    /// (``StoreConfiguration/schemaTables``). Whole stores have its rows.
+    case schema = "part of the schema"
+    /// A module of SQLite computes its rows, such as those of a full-text table.
+    case virtualTable = "virtual table"
+    /// The module of a virtual table keeps data in it.
+    case virtualTablePart = "part of a virtual table"
+  }
 
   /// A synchronized table.
   public struct TableStatus: Hashable, Sendable {
@@ -257,7 +270,7 @@ public struct StoreStatus: Hashable, Sendable {
   package init(
     unsealedEdits: Int, unpublishedChangeSets: Int, head: UInt64, vector: VersionVector,
     waiting: [WaitingChangeSet], parked: [ParkedRow], tables: [TableStatus],
-    leftOut: [SQLName: String]
+    leftOut: [SQLName: LeftOutReason]
   ) {
     self.unsealedEdits = unsealedEdits
     self.unpublishedChangeSets = unpublishedChangeSets

@@ -23,7 +23,7 @@ struct PrivateData {
   }
 
   private var excludedTables: [SQLName] {
-    schema.leftOut.filter { $0.value == "excluded" }.keys.sorted()
+    schema.leftOut.filter { $0.value == .excluded }.keys.sorted()
   }
 
   private var tablesWithExcludedColumns: [TableSchema] {
@@ -76,7 +76,7 @@ struct PrivateData {
   }
 
   private var virtualTables: [SQLName] {
-    schema.leftOut.filter { $0.value == "virtual table" }.keys.sorted()
+    schema.leftOut.filter { $0.value == .virtualTable }.keys.sorted()
   }
 
   private func definition(of table: SQLName) throws -> String {

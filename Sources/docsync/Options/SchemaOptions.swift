@@ -11,6 +11,12 @@ struct SchemaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "A table in which a framework records its migrations, if docsync does not know it by name.",
+      valueName: "TABLE"))
+  var schemaTable: [TableName] = []
+
+  @Option(
+    help: ArgumentHelp(
       "How to match rows: primaryKey (same key, same row), surrogate (random row identifiers, the default for INTEGER PRIMARY KEY), or columns.",
       valueName: "TABLE=HOW"))
   var identity: [IdentityChoice] = []
@@ -42,7 +48,7 @@ struct SchemaOptions: ParsableArguments {
       valueName: "TABLE"))
   var noStandIn: [TableName] = []
 
-  /// The value of `--no-stand-in`.
+  /// The value of `--schema-table` and `--no-stand-in`.
   struct TableName: ExpressibleByArgument, Sendable {
     var name: SQLName
 
@@ -155,6 +161,7 @@ struct SchemaOptions: ParsableArguments {
     for reference in reference {
       configuration.references[reference.table, default: [:]][reference.column] = reference.parent
     }
+    configuration.schemaTables = Set(schemaTable.map(\.name))
     configuration.tablesWithoutStandIns = Set(noStandIn.map(\.name))
     for choice in merge {
       switch choice.type {

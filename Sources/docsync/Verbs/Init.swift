@@ -72,7 +72,7 @@ struct Init: Verb {
     var result = Result(
       store: store, directory: directory, document: document, application: application,
       client: nil, tables: (plan?.tables ?? []).map(TableJSON.init),
-      leftOut: NamedValues(plan?.leftOut ?? [:]),
+      leftOut: NamedValues((plan?.leftOut ?? [:]).mapValues(\.rawValue)),
       likelyReferences: undecided.map(LikelyReferenceJSON.init),
       hints: (plan?.hints ?? []).map(SchemaHintJSON.init), isDryRun: dryRun)
     guard !dryRun else {
@@ -96,7 +96,7 @@ struct Init: Verb {
     if plan == nil {
       let status = try await manager.status()
       (result.tables, result.leftOut) = (
-        status.tables.map(TableJSON.init), NamedValues(status.leftOut)
+        status.tables.map(TableJSON.init), NamedValues(status.leftOut.mapValues(\.rawValue))
       )
     }
     try await manager.close()
@@ -122,7 +122,7 @@ struct Init: Verb {
     lines += alignedLines(result.tables.map(\.cells), indent: 2)
     if result.tables.isEmpty { lines.append("  none") }
     if !result.leftOut.values.isEmpty {
-      lines += ["", "Not synchronized; these stay on this device:"]
+      lines += ["", "Not synchronized:"]
       lines += alignedLines(
         result.leftOut.values.map { [printable($0.key), printable($0.value)] },
         indent: 2)

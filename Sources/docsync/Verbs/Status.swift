@@ -64,7 +64,8 @@ struct Status: Verb {
               uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }))
         },
         parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
-        leftOut: NamedValues(status.leftOut), unknownNames: status.unknownNames,
+        leftOut: NamedValues(status.leftOut.mapValues(\.rawValue)),
+        unknownNames: status.unknownNames,
         incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }

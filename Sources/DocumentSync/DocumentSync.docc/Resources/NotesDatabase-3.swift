@@ -20,8 +20,7 @@ func openNotes(at path: String) throws -> DatabasePool {
   let pool = try DatabasePool(path: path, configuration: configuration)
   var migrator = DatabaseMigrator()
   migrator.registerMigration("notes") { db in
-    // A device that gets the document has the table already.
-    try db.create(table: "notes", ifNotExists: true) { table in
+    try db.create(table: "notes") { table in
       table.primaryKey("id", .integer)
       table.column("text", .text).notNull()
     }

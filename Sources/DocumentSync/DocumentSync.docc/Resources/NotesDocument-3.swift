@@ -21,11 +21,7 @@ final class NotesDocument: Sendable {
 
   /// What all devices have in common, and what this one is called.
   private static func options(device: String) -> DocumentSyncManager.Options {
-    var configuration = StoreConfiguration()
-    // Each device migrates its own database, and notes that itself.
-    configuration.excludedTables = ["grdb_migrations"]
-    return DocumentSyncManager.Options(
-      application: "com.example.notes", client: device, configuration: configuration)
+    DocumentSyncManager.Options(application: "com.example.notes", client: device)
   }
 
   /// Sends the edits of this device, and applies those of the others.
