@@ -90,7 +90,7 @@ extension LocalStore {
       setIdentity(before.0, before.1)
       try detach()
       // No store will ever be that client.
-      if new != before.0.client { _ = try options.places?.keep([], of: new.description) }
+      if new != before.0.client { try options.forgetTokens(of: new) }
       throw error
     }
   }

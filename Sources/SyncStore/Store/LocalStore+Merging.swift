@@ -50,7 +50,7 @@ extension LocalStore {
     } catch {
       try store.close()
       // No store will ever be that client.
-      _ = try options.places?.keep([], of: binding.client.description)
+      try options.forgetTokens(of: binding.client)
       throw error
     }
   }

@@ -65,10 +65,9 @@ extension LocalStore {
     try Bookkeeping.setFormat(database)
     try MetaTable.write(
       .fingerprintKey, to: Bits128(high: random(), low: random()).bytes, database)
-    try setMeta(binding, configuration, database)
-    if let place = try options.places.map({ try $0.place(of: path) }) {
-      _ = try settle(place, of: binding.client, former: nil, options, database)
-    }
+    try StoreIdentity.write(binding, configuration, database)
+    _ = try StoreIdentity(database: database, path: path, options: options)
+      .settle(as: binding.client, former: nil)
     // Registers the client here, so that no reader has to.
     _ = try ClientRegistry(database).number(of: binding.client)
     var originalKeys = OriginalKeys()
@@ -89,14 +88,6 @@ extension LocalStore {
     ).plainKeys.noteBeginning(registered)
     try MetaTable.write(
       .plainValues, to: EarlierPlainValues.version, database)
-  }
-
-  static func setMeta(
-    _ binding: StoreBinding, _ configuration: StoreConfiguration, _ database: Database
-  ) throws {
-    try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), database)
-    try MetaTable.write(
-      .configuration, to: Array(JSONEncoder().encode(configuration)), database)
   }
 
   /// Opens a store that is under sync. Renews the triggers if the application changed its schema.
@@ -123,7 +114,8 @@ extension LocalStore {
         let binding = try connection.queue.writeWithoutTransaction { database in
           try ifWritable {
             try upgrade(database)
-            return try checkPlace(database, stored, path: path, options)?.binding
+            return try StoreIdentity(database: database, path: path, options: options)
+              .check(stored)?.binding
           } ?? stored
         }
         let store = LocalStore(

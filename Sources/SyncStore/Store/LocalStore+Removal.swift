@@ -17,7 +17,7 @@ extension LocalStore {
       try check(try session.removalLoss())
       try Bookkeeping.remove(session.database)
     }
-    _ = try options.places?.keep([], of: binding.client.description)
+    try options.forgetTokens(of: binding.client)
   }
 
   /// Does the same as ``removeBookkeeping(_:)``, but changes nothing and returns `false` if there

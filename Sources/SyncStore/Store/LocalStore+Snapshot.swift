@@ -167,10 +167,9 @@ extension LocalStore {
     let configuration = try CheckedSnapshot.check(database, path)
     try database.inTransaction(.immediate) {
       try Bookkeeping.upgrade(database)
-      try setMeta(binding, configuration, database)
-      if let place = try options.places.map({ try $0.place(of: path) }) {
-        _ = try settle(place, of: binding.client, former: nil, options, database)
-      }
+      try StoreIdentity.write(binding, configuration, database)
+      _ = try StoreIdentity(database: database, path: path, options: options)
+        .settle(as: binding.client, former: nil)
       let schema = try SchemaReader(
         database: database, configuration: configuration, path: path
       ).read(registered: try TableRegistry.registered(database))

@@ -97,6 +97,11 @@ package final class LocalStore: Sendable {
     try StoreError.mapping(path) { try connection.queue.close() }
   }
 
+  /// The identity of the store, as seen on its connection.
+  func identity(_ database: Database) -> StoreIdentity {
+    StoreIdentity(database: database, path: path, options: options)
+  }
+
   // MARK: - Transactions
 
   /// Runs `body` in a transaction that may write. Waits for another program's write, at most for
@@ -105,27 +110,23 @@ package final class LocalStore: Sendable {
   /// Stores the warnings that `body` does not report, for the next synchronization
   /// (``UnreportedWarnings``).
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    try StoreError.mapping(path) {
-      try connection.queue.writeWithoutTransaction { database in
-        var result: Result?
-        do {
-          try database.inTransaction(.immediate) {
-            let renewed = try renewedSchema(database)
-            let session = try session(database, renewed.schema)
-            if let concerned = renewed.concerned { try arrive(session, concerned) }
-            try EarlierPlainValues(session: session).settle()
-            result = try body(session)
-            try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
-            try session.conflicts.journal.finish()
-            try TransactionEnded.check(database)
-            return .commit
-          }
-        } catch {
-          // The triggers that were made for the schema may have been rolled back.
-          state.withLock { $0.triggersVersion = nil }
-          throw error
+    try connection.use { database in
+      do {
+        return try database.transaction(.immediate) {
+          let renewed = try renewedSchema(database)
+          let session = try session(database, renewed.schema)
+          if let concerned = renewed.concerned { try arrive(session, concerned) }
+          try EarlierPlainValues(session: session).settle()
+          let result = try body(session)
+          try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
+          try session.conflicts.journal.finish()
+          try TransactionEnded.check(database)
+          return result
         }
-        return try Self.unwrap(result)
+      } catch {
+        // The triggers that were made for the schema may have been rolled back.
+        state.withLock { $0.triggersVersion = nil }
+        throw error
       }
     }
   }
@@ -161,16 +162,9 @@ package final class LocalStore: Sendable {
   private func readIfCurrent<Result>(
     _ body: (StoreSession) throws -> Result
   ) throws -> Result? {
-    try StoreError.mapping(path) {
-      try connection.queue.writeWithoutTransaction { database in
-        var result: Result?
-        try database.inTransaction(.deferred) {
-          if let schema = try currentSchema(database) {
-            result = try body(try session(database, schema))
-          }
-          return .rollback
-        }
-        return result
+    try connection.use { database in
+      try database.transaction(.deferred, .rollback) {
+        try currentSchema(database).map { try body(session(database, $0)) }
       }
     }
   }
@@ -183,13 +177,6 @@ package final class LocalStore: Sendable {
     let session = try session(database, renewed.schema)
     if let concerned = renewed.concerned { try arrive(session, concerned) }
     return session
-  }
-
-  private static func unwrap<Result>(_ result: Result?) throws -> Result {
-    guard let result else {
-      throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
-    }
-    return result
   }
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
@@ -241,13 +228,12 @@ package final class LocalStore: Sendable {
   private func renewedSchema(
     _ database: Database
   ) throws -> (schema: StoreSchema, concerned: SchemaRenewal.Concerned?) {
-    var schema = try currentSchema(database)
+    let current = try currentSchema(database)
     var concerned: SchemaRenewal.Concerned?
-    if schema == nil {
+    if current == nil {
       concerned = try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
-      schema = try readSchema(database)
     }
-    let renewed = try Self.unwrap(schema)
+    let renewed = try current ?? readSchema(database)
     let version = try version(database)
     if state.withLock({ $0.triggersVersion }) != version {
       try connection.copyTriggers(for: renewed, database)

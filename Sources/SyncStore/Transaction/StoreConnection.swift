@@ -54,6 +54,21 @@ final class StoreConnection: Sendable {
     queue = try DatabaseQueue(path: path, configuration: configuration)
   }
 
+  /// Runs `body` outside of a transaction. Throws ``StoreError``.
+  func use<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+  }
+
+  /// Runs `body`, and closes the connection if `body` throws.
+  func closingOnFailure<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      try queue.close()
+      throw error
+    }
+  }
+
   /// Makes the temporary triggers for a schema, in place of earlier ones. They
   /// are gone if the transaction is rolled back.
   func copyTriggers(for schema: StoreSchema, _ database: Database) throws {
