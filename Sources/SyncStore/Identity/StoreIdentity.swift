@@ -19,6 +19,38 @@ struct StoreIdentity {
     try MetaTable.write(.configuration, to: Array(JSONEncoder().encode(configuration)), database)
   }
 
+  /// Reads the binding and the configuration. Throws `newerFormat`, and `damaged` if they cannot be
+  /// read.
+  static func read(
+    _ database: Database, _ path: String
+  ) throws -> (binding: StoreBinding, configuration: StoreConfiguration) {
+    guard let format = try Bookkeeping.format(of: database) else { throw damaged(path) }
+    guard format <= Bookkeeping.format else {
+      throw StoreError(
+        .newerFormat, path: path,
+        message: "The store was put under sync by a newer version (format \(format)).",
+        remedy: "Update DocumentSync on this device.")
+    }
+    do {
+      guard let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
+        let configuration = try MetaTable.value(
+          .configuration, as: StoreConfiguration.self, database)
+      else { throw damaged(path) }
+      return (binding, configuration)
+    } catch let error as StoreError {
+      throw damaged(path, error.detail)
+    }
+  }
+
+  private static func damaged(_ path: String, _ detail: String? = nil) -> StoreError {
+    StoreError(
+      .damaged, path: path,
+      message:
+        "The store's bookkeeping is damaged: the table “docsync_meta” holds an invalid value.",
+      remedy: "Restore the file from a backup, or fetch the document again with \(.join).",
+      detail: detail)
+  }
+
   // MARK: - The client
 
   /// Makes the store a new client: changes the binding, and the data of the former client.

@@ -41,7 +41,7 @@ extension LocalStore {
       let state = try writingState()
       let backup = try copyAside(checkCancellation)
       do {
-        return try Self.reading(backup, options) { copy in
+        return try DatabaseQueue.reading(backup, busyTimeout: options.busyTimeout) { copy in
           try checkCancellation()
           let schema = try RecordedSchema.read(
             from: copy, configuration: configuration, path: backup)

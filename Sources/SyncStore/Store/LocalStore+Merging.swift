@@ -41,7 +41,7 @@ extension LocalStore {
       snapshotAt: path, binding: binding, options: options, checkCancellation: checkCancellation)
     do {
       try catchUp(store)
-      let merged = try reading(other, options) { former in
+      let merged = try DatabaseQueue.reading(other, busyTimeout: options.busyTimeout) { former in
         try store.merge(
           try FormerDatabase(former), path: other, prefer: prefer, WorkCount(onProgress),
           checkCancellation)
@@ -52,28 +52,6 @@ extension LocalStore {
       // No store will ever be that client.
       try options.forgetTokens(of: binding.client)
       throw error
-    }
-  }
-
-  /// Runs `body` on a single state of a database, on a connection that cannot write.
-  static func reading<Result>(
-    _ path: String, _ options: StoreOptions, _ body: (Database) throws -> Result
-  ) throws -> Result {
-    try StoreError.mapping(path) {
-      var configuration = Configuration()
-      configuration.busyMode = .timeout(options.busyTimeout)
-      configuration.foreignKeysEnabled = false
-      configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = ON") }
-      let queue = try DatabaseQueue(path: path, configuration: configuration)
-      let result: Result
-      do {
-        result = try queue.read(body)
-      } catch {
-        try queue.close()
-        throw error
-      }
-      try queue.close()
-      return result
     }
   }
 

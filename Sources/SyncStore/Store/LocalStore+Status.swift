@@ -29,6 +29,9 @@ extension LocalStore {
   /// Returns the parked rows.
   package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
 
+  /// Returns what would be lost if the store were taken out of sync.
+  package func removalLoss() throws -> RemovalLoss { try read { try $0.removalLoss() } }
+
   private func incompleteNames(_ session: StoreSession) throws -> [SQLName] {
     try LostNames.all(session.database).compactMap { name, column -> SQLName? in
       guard let table = session.schema.table(wireName: name) else { return nil }
