@@ -65,8 +65,9 @@ extension Replacing {
     let began = try store.identity(database).begin(
       .begunAgain, after: binding, isAncestorGone: false, ClientRegistry(database))
     store.setIdentity(began.binding, snapshot.configuration)
-    return try store.merge(
-      former, path: path, prefer: .document, isInPlace: true, store.renewedSession(database),
-      work, checkCancellation)
+    return try DatabaseJoin(
+      former: former, path: path, prefer: .document, isInPlace: true, random: store.options.random,
+      work: work, checkCancellation: checkCancellation, renewedSession: store.renewedSession
+    ).run(store.renewedSession(database))
   }
 }

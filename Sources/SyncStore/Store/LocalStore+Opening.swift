@@ -58,7 +58,7 @@ extension LocalStore {
   ///   nothing is changed and the error is passed on.
   package func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
     try write { session in
-      try check(try session.removalLoss())
+      try check(RemovalLoss(session))
       try Bookkeeping.remove(session.database)
     }
     try options.forgetTokens(of: binding.client)

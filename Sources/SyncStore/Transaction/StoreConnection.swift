@@ -59,6 +59,22 @@ final class StoreConnection: Sendable {
     try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
   }
 
+  /// Runs `body` while another database is attached.
+  func attaching<Result>(
+    _ other: String, as name: String, _ body: () throws -> Result
+  ) throws -> Result {
+    try use { try $0.execute(sql: "ATTACH DATABASE ? AS \(name)", arguments: [other]) }
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      try use { try $0.execute(sql: "DETACH DATABASE \(name)") }
+      throw error
+    }
+    try use { try $0.execute(sql: "DETACH DATABASE \(name)") }
+    return result
+  }
+
   /// Runs `body`, and closes the connection if `body` throws.
   func closingOnFailure<Result>(_ body: () throws -> Result) throws -> Result {
     do {
