@@ -24,18 +24,15 @@ struct CheckedSnapshot {
     try StoreError.checkFile(path)
     self = try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: busyTimeout)
-      do {
-        let checked = try connection.queue.writeWithoutTransaction { database in
+      let checked = try connection.closingOnFailure {
+        try connection.queue.writeWithoutTransaction { database in
           try QueryCancellation.run(database, checkCancellation) {
             try CheckedSnapshot(database, path)
           }
         }
-        try connection.queue.close()
-        return checked
-      } catch {
-        try connection.queue.close()
-        throw error
       }
+      try connection.queue.close()
+      return checked
     }
   }
 
