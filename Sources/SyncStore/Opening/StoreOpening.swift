@@ -23,7 +23,7 @@ struct StoreOpening {
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(
         path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
-      return try connection.closingOnFailure {
+      return try connection.queue.closingOnFailure {
         let stored = try connection.queue.read { try StoreIdentity.read($0, path) }
         // This comes before anything is sealed.
         let binding = try connection.use { database in

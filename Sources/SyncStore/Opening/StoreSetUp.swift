@@ -16,7 +16,7 @@ struct StoreSetUp {
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(
         path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
-      try connection.closingOnFailure {
+      try connection.queue.closingOnFailure {
         try connection.use { database in
           let setUp = StoreSetUp(database: database, path: path, configuration: configuration)
           try database.transaction(.immediate) { try setUp.run(binding, options) }

@@ -75,16 +75,6 @@ final class StoreConnection: Sendable {
     return result
   }
 
-  /// Runs `body`, and closes the connection if `body` throws.
-  func closingOnFailure<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch {
-      try queue.close()
-      throw error
-    }
-  }
-
   /// Makes the temporary triggers for a schema, in place of earlier ones. They
   /// are gone if the transaction is rolled back.
   func copyTriggers(for schema: StoreSchema, _ database: Database) throws {

@@ -24,15 +24,13 @@ struct CheckedSnapshot {
     try StoreError.checkFile(path)
     self = try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: busyTimeout)
-      let checked = try connection.closingOnFailure {
+      return try connection.queue.closing {
         try connection.queue.writeWithoutTransaction { database in
           try QueryCancellation.run(database, checkCancellation) {
             try CheckedSnapshot(database, path)
           }
         }
       }
-      try connection.queue.close()
-      return checked
     }
   }
 

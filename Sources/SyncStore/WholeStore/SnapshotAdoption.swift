@@ -14,7 +14,7 @@ struct SnapshotAdoption {
     try StoreError.checkFile(path)
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
-      let configuration = try connection.closingOnFailure {
+      let configuration = try connection.queue.closingOnFailure {
         try connection.use { database in
           try QueryCancellation.run(database, checkCancellation) { try adopt(database) }
         }

@@ -57,15 +57,13 @@ struct SnapshotWriter {
       try String.fetchOne(database, sql: "PRAGMA main.journal_mode") ?? "delete"
     }
     let copy = try StoreConnection(path: destination, busyTimeout: options.busyTimeout)
-    let snapshot = try copy.closingOnFailure {
+    return try copy.queue.closing {
       try copy.queue.writeWithoutTransaction { database in
         try QueryCancellation.run(database, { try work.look() }) {
           try scrub(database, destination, journalMode: journalMode)
         }
       }
     }
-    try copy.queue.close()
-    return snapshot
   }
 
   private func scrub(

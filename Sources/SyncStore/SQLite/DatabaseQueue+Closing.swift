@@ -1,6 +1,23 @@
 import GRDB
 
 extension DatabaseQueue {
+  /// Runs `body`, and closes the connection if `body` throws.
+  func closingOnFailure<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      try close()
+      throw error
+    }
+  }
+
+  /// Runs `body`, and closes the connection.
+  func closing<Result>(_ body: () throws -> Result) throws -> Result {
+    let result = try closingOnFailure(body)
+    try close()
+    return result
+  }
+
   /// Runs `body` on a single state of a database, on a connection that cannot write. Throws
   /// ``StoreError``.
   static func reading<Result>(
@@ -13,15 +30,7 @@ extension DatabaseQueue {
       configuration.foreignKeysEnabled = false
       configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = ON") }
       let queue = try DatabaseQueue(path: path, configuration: configuration)
-      let result: Result
-      do {
-        result = try queue.read(body)
-      } catch {
-        try queue.close()
-        throw error
-      }
-      try queue.close()
-      return result
+      return try queue.closing { try queue.read(body) }
     }
   }
 }
