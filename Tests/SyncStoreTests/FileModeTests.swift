@@ -30,7 +30,7 @@ import Testing
     _ = try store.seal()
     try store.markPublished(1)
     _ = try store.snapshot(to: path + "-copy")
-    _ = try store.copyAside {}
+    _ = try StoreBackup.make(of: store.connection, at: 0) {}
     let files = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
       .filter { $0.hasPrefix("store.db") }
     #expect(files.count >= 5)

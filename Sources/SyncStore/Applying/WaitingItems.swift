@@ -6,10 +6,25 @@ import SyncModel
 final class WaitingItems: Sendable {
   private let known = Mutex<[ContentHash: PendingChangeSets.Item]>([:])
 
+  /// Returns the change sets that wait, without their changes, and whether the inbox has invalid
+  /// entries besides.
+  func all(_ session: StoreSession) throws -> (items: [PendingChangeSets.Item], hasInvalid: Bool) {
+    let (kept, hasInvalid) = try session.inbox.all()
+    let items = try items(kept.map(\.hash)) { index in
+      let (client, number, hash) = kept[index]
+      let bytes = try session.inbox.bytes(of: client, number: number, hash: hash)
+      let summary = try ChangeSetCodec.summary(bytes)
+      return PendingChangeSets.Item(
+        header: summary.header, hash: hash, dependencies: summary.dependencies,
+        received: nil, byteCount: bytes.count, rowCount: summary.rowCount)
+    }
+    return (items, hasInvalid)
+  }
+
   /// Returns the items of these hashes, in order, and removes all others from the cache.
   ///
   /// - Parameter decode: Decodes the item of the hash at an index.
-  func items(
+  private func items(
     _ hashes: [ContentHash], _ decode: (Int) throws -> PendingChangeSets.Item
   ) throws -> [PendingChangeSets.Item] {
     let before = known.withLock { $0 }

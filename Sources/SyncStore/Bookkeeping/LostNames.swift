@@ -26,4 +26,15 @@ enum LostNames {
   static func forget(_ table: SQLName, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM docsync_lost WHERE wire = ?", arguments: [table])
   }
+
+  /// Returns the recorded names of what a schema has, as the schema spells them.
+  static func names(in schema: StoreSchema, _ database: Database) throws -> [SQLName] {
+    try all(database).compactMap { name, column -> SQLName? in
+      guard let table = schema.table(wireName: name) else { return nil }
+      guard let column else { return table.name }
+      return table.columns.first { $0.wireName == column }.map {
+        "\(table.name).\($0.name)" as SQLName
+      }
+    }
+  }
 }

@@ -152,6 +152,20 @@ package struct StorePlaces: Sendable {
     }
   }
 
+  /// Returns the clients that the stores of a client became, one after the other.
+  func allSuccessors(of client: ClientIdentifier) throws -> [ClientIdentifier] {
+    var found: [ClientIdentifier] = []
+    var open = [client]
+    while let next = open.popLast() {
+      let successors = try successors(of: next.description).compactMap {
+        ClientIdentifier($0)
+      }.filter { $0 != client && !found.contains($0) }
+      found += successors
+      open += successors
+    }
+    return found
+  }
+
   /// Records that the store of a client has become another client, so that an older state of the
   /// store finds out which one.
   func keep(successor: String, of client: String) throws {

@@ -62,13 +62,12 @@ extension Replacing {
   func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
     // The change sets belong to a document that the store has left.
     try Bookkeeping.clear([.changeSets], database)
-    let options = store.options
-    let began = try LocalStore.begin(
-      ClientRegistry(database), binding, .begunAgain, isAncestorGone: false,
-      place: try options.places.map { try $0.place(of: store.path) }, options, database)
+    let began = try store.identity(database).begin(
+      .begunAgain, after: binding, isAncestorGone: false, ClientRegistry(database))
     store.setIdentity(began.binding, snapshot.configuration)
-    return try store.merge(
-      former, path: path, prefer: .document, isInPlace: true, store.renewedSession(database),
-      work, checkCancellation)
+    return try DatabaseJoin(
+      former: former, path: path, prefer: .document, isInPlace: true, random: store.options.random,
+      work: work, checkCancellation: checkCancellation, renewedSession: store.renewedSession
+    ).run(store.renewedSession(database))
   }
 }

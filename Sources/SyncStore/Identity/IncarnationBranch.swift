@@ -14,6 +14,23 @@ struct IncarnationBranch {
     var isKnown: Bool
   }
 
+  /// Returns the sealed change sets of the former client from the first one on that is not common.
+  static func parts(
+    of sealed: [SealedChangeSet], bytes: (UInt64) throws -> [UInt8],
+    standing: (SealedChangeSet) throws -> Incarnation.Standing
+  ) throws -> [Part] {
+    var parts: [Part] = []
+    for sealed in sealed {
+      let standing = try standing(sealed)
+      guard standing != .common || !parts.isEmpty else { continue }
+      parts.append(
+        Part(
+          changeSet: try ChangeSetCodec.decode(bytes(sealed.number)),
+          isKnown: standing != .unknown))
+    }
+    return parts
+  }
+
   let session: StoreSession
   let former: StoreBinding
   let new: StoreBinding

@@ -12,6 +12,12 @@ struct EarlierPlainValues {
   /// (``ForeignKey/isRequired``).
   static let version: [UInt8] = [3]
 
+  /// Whether a store of the present format was last written by an earlier build.
+  static func isSettlingDue(_ database: Database) throws -> Bool {
+    try Bookkeeping.format(of: database) == Bookkeeping.format
+      && MetaTable.read(.plainValues, database) != version
+  }
+
   /// Notes, once, the plain values that earlier builds did not note, and shows the rows that those
   /// builds hid.
   func settle() throws {

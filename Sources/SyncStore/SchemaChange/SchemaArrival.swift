@@ -10,6 +10,15 @@ struct SchemaArrival {
   /// The number of rows that are settled at once.
   private static let rowsPerBatch = 50_000
 
+  /// Finds the edits before the change that triggers have not seen. The log is to be sealed next.
+  func begin(_ concerned: SchemaRenewal.Concerned) throws {
+    try forgetClaims()
+    try session.noteRemade(concerned.remade)
+    let unseen = UnseenRows(session: session)
+    for table in concerned.remade { try unseen.name(in: table) }
+    for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
+  }
+
   // MARK: - Tables that were without triggers
 
   /// Logs all rows of a table that a program remade and whose former rows are not recorded: its

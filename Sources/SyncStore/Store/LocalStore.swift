@@ -14,15 +14,12 @@ package final class LocalStore: Sendable {
   let options: StoreOptions
   /// The headers of the change sets that wait.
   let waitingItems = WaitingItems()
+  private let schema: PresentSchema
   private let state: Mutex<State>
 
   private struct State {
     var binding: StoreBinding
     var configuration: StoreConfiguration
-    /// The schema, and the schema version of SQLite for which it was read.
-    var schema: (version: Int, schema: StoreSchema)?
-    /// The schema version for which the connection's own triggers were made.
-    var triggersVersion: Int?
     /// The functions for policies, by name.
     var resolvers: [String: ConflictResolver] = [:]
     /// The function for all other names.
@@ -35,7 +32,8 @@ package final class LocalStore: Sendable {
   ) {
     self.connection = connection
     self.options = options
-    state = Mutex(State(binding: binding, configuration: configuration, schema: nil))
+    schema = PresentSchema(connection)
+    state = Mutex(State(binding: binding, configuration: configuration))
   }
 
   /// The path of the store.
@@ -68,11 +66,8 @@ package final class LocalStore: Sendable {
 
   /// Adopts the binding and the configuration that another transaction wrote.
   func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
-    state.withLock {
-      $0.binding = binding
-      $0.configuration = configuration
-      $0.schema = nil
-    }
+    state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
+    schema.forget()
   }
 
   /// Replaces the user's name for this device.
@@ -97,6 +92,11 @@ package final class LocalStore: Sendable {
     try StoreError.mapping(path) { try connection.queue.close() }
   }
 
+  /// The identity of the store, as seen on its connection.
+  func identity(_ database: Database) -> StoreIdentity {
+    StoreIdentity(database: database, path: path, options: options)
+  }
+
   // MARK: - Transactions
 
   /// Runs `body` in a transaction that may write. Waits for another program's write, at most for
@@ -105,27 +105,21 @@ package final class LocalStore: Sendable {
   /// Stores the warnings that `body` does not report, for the next synchronization
   /// (``UnreportedWarnings``).
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    try StoreError.mapping(path) {
-      try connection.queue.writeWithoutTransaction { database in
-        var result: Result?
-        do {
-          try database.inTransaction(.immediate) {
-            let renewed = try renewedSchema(database)
-            let session = try session(database, renewed.schema)
-            if let concerned = renewed.concerned { try arrive(session, concerned) }
-            try EarlierPlainValues(session: session).settle()
-            result = try body(session)
-            try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
-            try session.conflicts.journal.finish()
-            try TransactionEnded.check(database)
-            return .commit
-          }
-        } catch {
-          // The triggers that were made for the schema may have been rolled back.
-          state.withLock { $0.triggersVersion = nil }
-          throw error
+    try connection.use { database in
+      do {
+        return try database.transaction(.immediate) {
+          let session = try presentSession(database)
+          try EarlierPlainValues(session: session).settle()
+          let result = try body(session)
+          try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
+          try session.conflicts.journal.finish()
+          try TransactionEnded.check(database)
+          return result
         }
-        return try Self.unwrap(result)
+      } catch {
+        // The triggers that were made for the schema may have been rolled back.
+        schema.forgetTriggers()
+        throw error
       }
     }
   }
@@ -137,7 +131,7 @@ package final class LocalStore: Sendable {
     let triggers = connection.appTriggers
     if triggers.endedCount > 0 {
       triggers.forgetEnded()
-      state.withLock { $0.triggersVersion = nil }
+      schema.forgetTriggers()
     }
     while true {
       let count = triggers.endedCount
@@ -161,16 +155,10 @@ package final class LocalStore: Sendable {
   private func readIfCurrent<Result>(
     _ body: (StoreSession) throws -> Result
   ) throws -> Result? {
-    try StoreError.mapping(path) {
-      try connection.queue.writeWithoutTransaction { database in
-        var result: Result?
-        try database.inTransaction(.deferred) {
-          if let schema = try currentSchema(database) {
-            result = try body(try session(database, schema))
-          }
-          return .rollback
-        }
-        return result
+    try connection.use { database in
+      try database.transaction(.deferred, .rollback) {
+        try schema.current(database) { try readIdentity(database) }
+          .map { try body(session(database, $0)) }
       }
     }
   }
@@ -178,18 +166,24 @@ package final class LocalStore: Sendable {
   /// Returns a session on the present schema, within the transaction of another session. The caller
   /// cannot use the other session any more.
   func renewedSession(_ database: Database) throws -> StoreSession {
-    forgetSchema()
-    let renewed = try renewedSchema(database)
-    let session = try session(database, renewed.schema)
-    if let concerned = renewed.concerned { try arrive(session, concerned) }
-    return session
+    schema.forget()
+    return try presentSession(database)
   }
 
-  private static func unwrap<Result>(_ result: Result?) throws -> Result {
-    guard let result else {
-      throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
-    }
-    return result
+  /// Returns a session on the present schema. If the application changed the schema, brings the rows
+  /// in line with it, and seals earlier edits for this, as a change set of their own.
+  private func presentSession(_ database: Database) throws -> StoreSession {
+    let renewed = try schema.renewed(database) { try readIdentity(database) }
+    let session = try session(database, renewed.schema)
+    guard let concerned = renewed.concerned else { return session }
+    let arrival = SchemaArrival(session: session)
+    try arrival.begin(concerned)
+    try seal(
+      session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
+      checkCancellation: {})
+    try arrival.bringIn()
+    try arrival.settle()
+    return session
   }
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
@@ -204,72 +198,18 @@ package final class LocalStore: Sendable {
       ))
   }
 
-  private func version(_ database: Database) throws -> Int {
-    try Int.fetchOne(database.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
-  }
-
   /// Reads the binding and the configuration: whenever the schema may have changed, another process
-  /// may have changed these too.
-  private func readIdentity(_ database: Database) throws {
-    guard let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
+  /// may have changed these too. Returns the configuration.
+  private func readIdentity(_ database: Database) throws -> StoreConfiguration {
+    if let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
       let configuration = try MetaTable.value(
         .configuration, as: StoreConfiguration.self, database)
-    else { return }
-    state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
-  }
-
-  private func readSchema(_ database: Database) throws -> StoreSchema {
-    try RecordedSchema.read(from: database, configuration: configuration, path: path)
+    {
+      state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
+    }
+    return configuration
   }
 
   /// Makes the next transaction read the schema again, including what depends on policies.
-  func forgetSchema() { state.withLock { $0.schema = nil } }
-
-  /// Returns the schema as it is now; `nil` if bookkeeping is not in line with it.
-  private func currentSchema(_ database: Database) throws -> StoreSchema? {
-    let version = try version(database)
-    if let known = state.withLock({ $0.schema }), known.version == version { return known.schema }
-    try readIdentity(database)
-    let schema = try readSchema(database)
-    guard try !SchemaRenewal(schema: schema, path: path).isNeeded(database) else { return nil }
-    state.withLock { $0.schema = (version, schema) }
-    return schema
-  }
-
-  /// Returns the schema as it is now. If the application changed it, registers tables and columns
-  /// and renews the triggers; `concerned` then names the tables for which earlier edits matter.
-  private func renewedSchema(
-    _ database: Database
-  ) throws -> (schema: StoreSchema, concerned: SchemaRenewal.Concerned?) {
-    var schema = try currentSchema(database)
-    var concerned: SchemaRenewal.Concerned?
-    if schema == nil {
-      concerned = try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
-      schema = try readSchema(database)
-    }
-    let renewed = try Self.unwrap(schema)
-    let version = try version(database)
-    if state.withLock({ $0.triggersVersion }) != version {
-      try connection.copyTriggers(for: renewed, database)
-      state.withLock { $0.triggersVersion = version }
-    }
-    return (renewed, concerned)
-  }
-
-  /// Brings the rows in line with a changed schema. Seals earlier edits for this, as a change set
-  /// of their own.
-  private func arrive(_ session: StoreSession, _ concerned: SchemaRenewal.Concerned) throws {
-    let arrival = SchemaArrival(session: session)
-    try arrival.forgetClaims()
-    // Edits that triggers have seen are sealed; the others have to be found.
-    try session.noteRemade(concerned.remade)
-    let unseen = UnseenRows(session: session)
-    for table in concerned.remade { try unseen.name(in: table) }
-    for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
-    try seal(
-      session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
-      checkCancellation: {})
-    try arrival.bringIn()
-    try arrival.settle()
-  }
+  func forgetSchema() { schema.forget() }
 }

@@ -25,7 +25,7 @@ final class ConflictRecorder {
   var rebirths: [Rebirth] = []
   private var warnings = WarningCounter()
   /// This device's former client while its old change sets are republished.
-  var formerSelf: Int32?
+  var previousClient: Int32?
 
   /// A cell of which this device had an unpublished value.
   struct CellDecision {
@@ -90,7 +90,7 @@ final class ConflictRecorder {
   }
 
   func isOwn(_ client: Int32?) -> Bool {
-    client.map { $0 == own || $0 == formerSelf } ?? false
+    client.map { $0 == own || $0 == previousClient } ?? false
   }
 
   /// Gives the new values to an open question about the cell or the row, and enters the question's

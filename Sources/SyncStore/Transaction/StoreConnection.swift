@@ -54,6 +54,27 @@ final class StoreConnection: Sendable {
     queue = try DatabaseQueue(path: path, configuration: configuration)
   }
 
+  /// Runs `body` outside of a transaction. Throws ``StoreError``.
+  func use<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+  }
+
+  /// Runs `body` while another database is attached.
+  func attaching<Result>(
+    _ other: String, as name: String, _ body: () throws -> Result
+  ) throws -> Result {
+    try use { try $0.execute(sql: "ATTACH DATABASE ? AS \(name)", arguments: [other]) }
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      try use { try $0.execute(sql: "DETACH DATABASE \(name)") }
+      throw error
+    }
+    try use { try $0.execute(sql: "DETACH DATABASE \(name)") }
+    return result
+  }
+
   /// Makes the temporary triggers for a schema, in place of earlier ones. They
   /// are gone if the transaction is rolled back.
   func copyTriggers(for schema: StoreSchema, _ database: Database) throws {

@@ -24,6 +24,39 @@ extension SyncPolicies: StoredValue {
     return try StoredJSON.read(from: stored, of: DeviceRecords.definition.name, key: record)
   }
 
+  func write(to records: DeviceRecords) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try records.write(Self.record, to: Array(try encoder.encode(self)))
+  }
+
+  /// Throws `badPolicy` if they name tables or columns that are not synchronized.
+  func check(_ schema: StoreSchema, _ path: String) throws {
+    for (table, columns) in columns {
+      for column in columns.keys { try Self.checkName(table, column, schema, path) }
+    }
+    for table in tables.keys { try Self.checkName(table, nil, schema, path) }
+  }
+
+  private static func checkName(
+    _ table: SQLName, _ column: SQLName?, _ schema: StoreSchema, _ path: String
+  ) throws {
+    guard let found = schema.table(named: table) else {
+      throw StoreError(
+        .badPolicy, path: path, message: "There is no synchronized table \(quoted(table)).",
+        remedy: Remedy(
+          "Name one of: " + schema.tables.map(\.name).sorted().joined(separator: ", ") + "."))
+    }
+    guard let column else { return }
+    let names = found.cellPositions.map { found.columns[$0].name }
+    guard !names.contains(where: { $0.folded == column.folded }) else { return }
+    throw StoreError(
+      .badPolicy, path: path,
+      message: "\(quoted(found.name)) has no synchronized column \(quoted(column)) that could "
+        + "be in conflict.",
+      remedy: "Name one of: \(names.joined(separator: ", ")).")
+  }
+
   /// Returns the columns of a table for which a policy may need the value before an edit.
   func baseColumns(of table: TableSchema) -> [Int] {
     let columns = policies(of: table).columns

@@ -27,6 +27,39 @@ final class StoreVerifier {
     self.onProgress = onProgress
   }
 
+  /// Checks the store at `path`. Throws if it cannot be examined.
+  static func verify(
+    _ path: String, _ options: StoreOptions, _ checkCancellation: @escaping () throws -> Void,
+    _ onProgress: @escaping (Int, Int) -> Void
+  ) throws -> StoreVerification {
+    try StoreError.checkFile(path)
+    return try StoreError.mapping(path) {
+      let opened: ReadOnlyDatabase
+      do {
+        opened = try ReadOnlyDatabase(path: path, busyTimeout: options.busyTimeout)
+      } catch let error as CocoaError {
+        throw StoreError(reading: path, error)
+      }
+      do {
+        let result = try opened.queue.writeWithoutTransaction { database in
+          try QueryCancellation.run(database, checkCancellation) {
+            try database.transaction(.deferred, .rollback) {
+              try StoreVerifier(
+                database: database, path: path, options: options,
+                checkCancellation: checkCancellation, onProgress: onProgress
+              ).run()
+            }
+          }
+        }
+        try opened.finish()
+        return result
+      } catch {
+        try opened.finish()
+        throw error
+      }
+    }
+  }
+
   /// Runs all checks. Throws `notUnderSync`.
   func run() throws -> StoreVerification {
     guard try Bookkeeping.exists(in: database) else {

@@ -24,17 +24,12 @@ struct CheckedSnapshot {
     try StoreError.checkFile(path)
     self = try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: busyTimeout)
-      do {
-        let checked = try connection.queue.writeWithoutTransaction { database in
+      return try connection.queue.closing {
+        try connection.queue.writeWithoutTransaction { database in
           try QueryCancellation.run(database, checkCancellation) {
             try CheckedSnapshot(database, path)
           }
         }
-        try connection.queue.close()
-        return checked
-      } catch {
-        try connection.queue.close()
-        throw error
       }
     }
   }

@@ -1,46 +1,53 @@
 import GRDB
 import SyncModel
 
-extension LocalStore {
-  /// Decides the conflicts of the changes that were merged in this transaction by policy, inserts
-  /// the losing versions that live on as rows, and seals all of it as ordinary changes.
-  func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
+/// The decisions of policies on the conflicts that were found while changes were merged in a
+/// transaction. They are edits.
+struct PolicyDecisions {
+  private let session: StoreSession
+  private let edits: LocalEdits
+  private let shown: ShownRows
+
+  init(session: StoreSession) {
+    self.session = session
+    edits = LocalEdits(session: session)
+    shown = ShownRows(session: session)
+  }
+
+  /// Makes the edits, and inserts the losing versions that live on as rows. Returns whether there
+  /// was anything to decide: then the log is to be sealed.
+  func make() throws -> Bool {
     let recorder = session.conflicts
     guard
       !recorder.decisions.isEmpty || !recorder.rebirths.isEmpty || !session.losingVersions.isEmpty
-    else { return }
+    else { return false }
     try recorder.journal.writePending()
-    let edits = LocalEdits(session: session)
-    try CopiedVersions(session: session, edits: edits).settle { edit in
-      _ = try refusal(session, edit)
-    }
-    for (row, rebirths) in reborn(recorder.rebirths) {
-      // It may be shown already.
-      if try session.isShown(row) { continue }
-      // The newest value of each cell.
-      var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
-      for cell in rebirths.flatMap(\.cells) {
-        if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {
-          continue
-        }
-        cells[cell.column] = (cell.value, cell.stamp)
-      }
-      let refusal = try refusal(session) {
-        try edits.insert(
-          cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value.value) }, as: row)
-      }
-      for rebirth in rebirths {
-        try note(rebirth.number, by: rebirth.policy, refusal, session) { entry in
-          entry.outcome = rebirth.policy == .localWins ? .local : .remote
-        }
-      }
-    }
-    for group in registers(recorder.decisions, session) {
-      try decide(group, edits, session)
-    }
+    try CopiedVersions(session: session, edits: edits).settle { edit in _ = try refusal(edit) }
+    for (row, rebirths) in reborn(recorder.rebirths) { try bringBack(row, rebirths) }
+    for group in registers(recorder.decisions) { try decide(group) }
     recorder.removeDecisions()
-    try seal(session, checkCancellation: checkCancellation)
-    session.forgetUnpublished()
+    return true
+  }
+
+  /// Inserts a row with the newest value of each cell, unless it is shown already.
+  private func bringBack(_ row: RowKey, _ rebirths: [ConflictRecorder.Rebirth]) throws {
+    if try shown.contains(row) { return }
+    var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
+    for cell in rebirths.flatMap(\.cells) {
+      if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {
+        continue
+      }
+      cells[cell.column] = (cell.value, cell.stamp)
+    }
+    let refusal = try refusal {
+      try edits.insert(
+        cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value.value) }, as: row)
+    }
+    for rebirth in rebirths {
+      try note(rebirth.number, by: rebirth.policy, refusal) { entry in
+        entry.outcome = rebirth.policy == .localWins ? .local : .remote
+      }
+    }
   }
 
   /// Returns the rows that are to come back, each with the changes that bring it back.
@@ -59,7 +66,7 @@ extension LocalStore {
   /// Returns the decisions, those of one register together: only all of its columns together are
   /// sure to satisfy the constraints on them.
   private func registers(
-    _ decisions: [ConflictRecorder.CellDecision], _ session: StoreSession
+    _ decisions: [ConflictRecorder.CellDecision]
   ) -> [[ConflictRecorder.CellDecision]] {
     struct Register: Hashable {
       var row: RowKey
@@ -82,17 +89,15 @@ extension LocalStore {
     return groups
   }
 
-  private func decide(
-    _ group: [ConflictRecorder.CellDecision], _ edits: LocalEdits, _ session: StoreSession
-  ) throws {
+  private func decide(_ group: [ConflictRecorder.CellDecision]) throws {
     var outcomes: [(outcome: Conflict.Outcome, message: String?)] = []
     // If the row is not shown, that takes precedence.
-    guard let row = group.first?.cell.row, try session.isShown(row) else { return }
-    let refusal = try refusal(session) {
+    guard let row = group.first?.cell.row, try shown.contains(row) else { return }
+    let refusal = try refusal {
       var cells: [LocalEdits.Cell] = []
       for decision in group {
-        guard let current = try session.shownCell(decision.cell) else { return }
-        let wanted = try wanted(decision, current, session)
+        guard let current = try shown.cell(decision.cell) else { return }
+        let wanted = try wanted(decision, current)
         cells.append((decision.cell.column, wanted))
         outcomes.append(
           wanted == decision.local
@@ -102,11 +107,11 @@ extension LocalStore {
       }
       try edits.set(cells, of: row)
       for (decision, cell) in zip(group, cells) {
-        if case .resolve = decision.policy { try check(cell.value, for: decision, session) }
+        if case .resolve = decision.policy { try check(cell.value, for: decision) }
       }
     }
     for (index, decision) in group.enumerated() {
-      try note(decision.number, by: decision.policy, refusal, session) { entry in
+      try note(decision.number, by: decision.policy, refusal) { entry in
         guard index < outcomes.count else { return }
         entry.outcome = outcomes[index].outcome
         entry.message = outcomes[index].message
@@ -116,8 +121,7 @@ extension LocalStore {
 
   /// Returns the value that a policy wants. Throws ``LocalEdits/Refusal``.
   private func wanted(
-    _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp),
-    _ session: StoreSession
+    _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp)
   ) throws -> Value {
     switch decision.policy {
     case .localWins: return decision.local
@@ -152,10 +156,10 @@ extension LocalStore {
   /// Refuses a function's value if the column would not store it unchanged, or if a numeric column
   /// would get text or a blob although neither side is of that kind.
   private func check(
-    _ value: Value, for decision: ConflictRecorder.CellDecision, _ session: StoreSession
+    _ value: Value, for decision: ConflictRecorder.CellDecision
   ) throws {
     let column = session.schema[decision.cell.row.table].columns[decision.cell.column]
-    guard let stored = try session.shownCell(decision.cell)?.value else { return }
+    guard let stored = try shown.cell(decision.cell)?.value else { return }
     let sides = [decision.base, decision.local, decision.remote.value].compactMap { $0?.kind }
     let isNumeric = [.integer, .real, .numeric].contains(column.affinity)
     let isForeign =
@@ -168,9 +172,7 @@ extension LocalStore {
   }
 
   /// Runs `body` as a whole or not at all. Returns the refusal in the second case.
-  private func refusal(
-    _ session: StoreSession, _ body: () throws -> Void
-  ) throws -> LocalEdits.Refusal? {
+  private func refusal(_ body: () throws -> Void) throws -> LocalEdits.Refusal? {
     let plain = session.writtenPlainCells
     try session.database.execute(sql: "SAVEPOINT docsync_decision")
     do {
@@ -188,7 +190,7 @@ extension LocalStore {
   /// Records a decision in the journal. If it was refused, the conflict stays open.
   private func note(
     _ number: Int64, by policy: ConflictPolicy, _ refusal: LocalEdits.Refusal?,
-    _ session: StoreSession, _ change: (inout ConflictJournal.Entry) -> Void
+    _ change: (inout ConflictJournal.Entry) -> Void
   ) throws {
     let journal = session.conflicts.journal
     guard var entry = try journal.entry(number) else { return }
@@ -221,31 +223,4 @@ extension ConflictPolicy {
 
 extension Value {
   fileprivate var isNumber: Bool { kind == .integer || kind == .real }
-}
-
-extension StoreSession {
-  /// Returns whether a row is in its table.
-  func isShown(_ row: RowKey) throws -> Bool {
-    let access = try access(row.table)
-    return try access.key(of: row.identity).flatMap(access.row) != nil
-  }
-
-  /// Returns the logical value and the stamp of a cell of a row that is shown.
-  func shownCell(
-    _ cell: CellKey
-  ) throws -> (value: Value, stamp: LocalStamp)? {
-    let access = try access(cell.row.table)
-    guard let key = try access.key(of: cell.row.identity), let row = try access.row(key) else {
-      return nil
-    }
-    let state = try access.stamps.state(of: access.fingerprint(cell.row.identity))
-    // A row may be shown with another reference than its own.
-    let kept = state?.isKept == true ? try keptRows.row(cell.row) : nil
-    let written = writtenPlainCells[cell.row]?.first { $0.column == cell.column }?.value
-    return (
-      try written ?? kept?.cells.first { $0.column == cell.column }?.value
-        ?? exported(row.values[cell.column], access.table.columns[cell.column]),
-      state?.stamp(of: cell.column) ?? .zero
-    )
-  }
 }

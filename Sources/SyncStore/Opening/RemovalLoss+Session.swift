@@ -1,17 +1,18 @@
 import SyncModel
 
-extension StoreSession {
-  /// Returns what only bookkeeping holds.
-  func removalLoss() throws -> RemovalLoss {
-    var loss = RemovalLoss()
-    loss.parked = try keptRows.parked()
-    for table in try foreign.all() { try foreign.count(table, schema, into: &loss.unknownRows) }
-    loss.waitingChangeSets = try inbox.count()
-    loss.conflicts = try ConflictTable.count(database)
-    loss.openConflicts = try ConflictTable.openCount(database)
-    loss.unsealedEdits = try editCount()
-    loss.unpublishedChangeSets = try outbox.unpublishedCount()
-    return loss
+extension RemovalLoss {
+  /// Finds out what only bookkeeping holds.
+  init(_ session: StoreSession) throws {
+    self.init()
+    parked = try session.keptRows.parked()
+    for table in try session.foreign.all() {
+      try session.foreign.count(table, session.schema, into: &unknownRows)
+    }
+    waitingChangeSets = try session.inbox.count()
+    conflicts = try ConflictTable.count(session.database)
+    openConflicts = try ConflictTable.openCount(session.database)
+    unsealedEdits = try session.editCount()
+    unpublishedChangeSets = try session.outbox.unpublishedCount()
   }
 }
 

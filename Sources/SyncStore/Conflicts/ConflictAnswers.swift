@@ -1,0 +1,140 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The answers to open questions, and the restoring of sides that lost: both are ordinary edits,
+/// recorded in the conflict journal.
+struct ConflictAnswers {
+  let session: StoreSession
+  let path: String
+
+  /// Returns an entry of the journal. Throws `noSuchConflict`.
+  func entry(_ number: Int64) throws -> ConflictJournal.Entry {
+    if let entry = try session.conflicts.journal.entry(number) { return entry }
+    throw StoreError(
+      .noSuchConflict, path: path, message: "There is no conflict \(number) in the journal.",
+      remedy: "See which there are with \(.listConflicts).")
+  }
+
+  /// Answers an open question. Throws `noSuchConflict`, `conflictNotOpen` and `editRefused`.
+  func answer(_ number: Int64, by answer: Conflict.Answer) throws {
+    let entry = try entry(number)
+    guard entry.status == .open else {
+      throw StoreError(
+        .conflictNotOpen, path: path,
+        message: "Conflict \(number) is already decided: it is \(entry.status.rawValue).",
+        remedy: "Put back what lost with \(.restoreConflict(number)).")
+    }
+    switch answer {
+    case .local: try put(.local, of: entry, as: .answered)
+    case .remote: try put(.remote, of: entry, as: .answered)
+    case .value(let value):
+      try refusing(number) {
+        guard let column = entry.column else {
+          throw LocalEdits.Refusal(
+            message: "The conflict is about a whole row; a single value cannot decide it.")
+        }
+        guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
+          column < table.columns.count
+        else { throw LocalEdits.Refusal(message: "Its column does not exist any more.") }
+        let logical = try session.meant(value, in: table.columns[column])
+        try LocalEdits(session: session).set([(column, logical)], of: entry.row)
+      }
+      var entry = entry
+      entry.outcome = .other
+      entry.status = .answered
+      try session.conflicts.journal.write(entry)
+    }
+  }
+
+  /// Restores a side of a decided conflict; `nil` stands for the one that lost. Throws as
+  /// ``answer(_:by:)`` does.
+  func restore(_ number: Int64, side: Conflict.Outcome?) throws {
+    let entry = try entry(number)
+    switch entry.status {
+    case .settled, .answered, .superseded: break
+    case .open:
+      throw StoreError(
+        .conflictNotOpen, path: path, message: "Conflict \(number) is an open question.",
+        remedy: "Answer it with \(.answerConflict(number)).")
+    case .restored:
+      throw StoreError(
+        .conflictNotOpen, path: path, message: "Conflict \(number) has been restored already.",
+        remedy: "Edit the row itself if it should be different.")
+    }
+    if side == nil, entry.outcome == .other {
+      throw refused(
+        number,
+        LocalEdits.Refusal(message: "Neither side is shown now: name the side to restore."))
+    }
+    try put(side ?? (entry.outcome == .local ? .remote : .local), of: entry, as: .restored)
+  }
+
+  /// Edits the row or its cells to have what one side wrote, and records that in the journal.
+  private func put(
+    _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status
+  ) throws {
+    let entries = try register(of: entry)
+    try refusing(entry.number) {
+      guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
+        throw LocalEdits.Refusal(message: "Its table does not exist any more.")
+      }
+      guard entries.allSatisfy({ ($0.column ?? 0) < table.columns.count }) else {
+        throw LocalEdits.Refusal(message: "Its column does not exist any more.")
+      }
+      let edits = LocalEdits(session: session)
+      let cells = entries.map { side == .local ? $0.local : $0.remote }
+      guard entry.column == nil else {
+        return try edits.set(cells.flatMap { $0 ?? [] }, of: entry.row)
+      }
+      let isShown = try ShownRows(session: session).contains(entry.row)
+      if let cells = cells[0] {
+        // The answer to an open question may be what is shown already.
+        if status == .answered, isShown { return }
+        try edits.insert(cells, as: entry.row)
+      } else if isShown || status == .restored {
+        throw LocalEdits.Refusal(
+          message: "That side deleted the row: delete the row itself.")
+      }
+    }
+    for var entry in entries {
+      entry.status = status
+      entry.outcome = side
+      try session.conflicts.journal.write(entry)
+    }
+  }
+
+  /// Returns an entry, and the entries of the same two edits to columns that belong to its column.
+  private func register(
+    of entry: ConflictJournal.Entry
+  ) throws -> [ConflictJournal.Entry] {
+    guard let column = entry.column,
+      let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
+      let register = table.registers[column]
+    else { return [entry] }
+    let others = try session.conflicts.journal.entries(
+      "WHERE tbl = ? AND identity = ? AND number <> ?",
+      [entry.row.table, Data(entry.row.identity.bytes), entry.number])
+    return [entry]
+      + others.filter { other in
+        other.kind == .cell && other.status == entry.status
+          && other.localStamp == entry.localStamp && other.remoteStamp == entry.remoteStamp
+          && (other.column.map(register.contains) ?? false)
+      }
+  }
+
+  private func refusing(_ number: Int64, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let refusal as LocalEdits.Refusal {
+      throw refused(number, refusal)
+    }
+  }
+
+  private func refused(_ number: Int64, _ refusal: LocalEdits.Refusal) -> StoreError {
+    StoreError(
+      .editRefused, path: path,
+      message: "Conflict \(number) cannot be decided that way. \(refusal.message)",
+      remedy: "Change what is in the way, or choose another value.", detail: refusal.detail)
+  }
+}

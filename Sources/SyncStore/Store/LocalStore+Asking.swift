@@ -1,0 +1,121 @@
+import GRDB
+import SyncModel
+
+/// The state of the store.
+extension LocalStore {
+  /// Returns the state of the store: the change sets that wait, the parked rows, and what was
+  /// applied.
+  package func status() throws -> StoreStatus {
+    let waiting = try waiting()
+    return try read { session in
+      var vector = try session.clients.vector()
+      let head = try session.ownHead()?.number ?? 0
+      vector[binding.client] = nil
+      var status = StoreStatus(
+        unsealedEdits: try session.editCount(),
+        unpublishedChangeSets: try session.outbox.unpublishedCount(),
+        head: head, vector: vector, waiting: waiting, parked: try session.keptRows.parked(),
+        tables: session.schema.tables.map { $0.status(configuration) },
+        leftOut: session.schema.leftOut)
+      status.unknownNames = try session.foreign.unknownNames(session.schema)
+      status.incompleteNames = try LostNames.names(in: session.schema, session.database)
+      for table in session.schema.tables {
+        let count = try session.rowsWithoutKey(table)
+        if count > 0 { status.rowsWithoutKey[table.name] = count }
+      }
+      return status
+    }
+  }
+
+  /// Returns the parked rows.
+  package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
+
+  /// Returns what would be lost if the store were taken out of sync.
+  package func removalLoss() throws -> RemovalLoss { try read { try RemovalLoss($0) } }
+
+  /// Returns the last change sets that were sealed or applied here, newest first.
+  package func history(limit: Int) throws -> [AppliedChangeSet] {
+    try read { try $0.history.last(limit, $0.clients) }
+  }
+
+  /// Returns the number of bytes in the files of the change sets beyond a vector, as far as the
+  /// history goes back.
+  package func historyByteCount(beyond vector: VersionVector) throws -> Int {
+    try read { try $0.history.byteCount(beyond: vector, $0.clients) }
+  }
+
+  /// The digest of what the store shows and of the state beneath.
+  ///
+  /// The first includes edits that are not sealed yet; the second does not.
+  package func digest() throws -> StoreDigest {
+    try read { try StoreDigester(session: $0).run() }
+  }
+
+  // MARK: - Applied and waiting change sets
+
+  /// Returns the change sets of other clients that have been applied.
+  package func appliedVector() throws -> VersionVector {
+    try read { session in
+      var vector = try session.clients.vector()
+      vector[binding.client] = nil
+      return vector
+    }
+  }
+
+  /// Returns the change sets that have been applied, including those of this client.
+  package func vector() throws -> VersionVector {
+    try read { try $0.clients.vector() }
+  }
+
+  /// Returns the hashes of a client's change sets that were applied or sealed here, by their
+  /// numbers, from `first` on. Old ones are missing.
+  package func hashes(
+    of client: ClientIdentifier, from first: UInt64
+  ) throws -> [UInt64: ContentHash] {
+    try read { session in
+      var hashes = try session.history.hashes(of: session.clients.number(of: client), from: first)
+      if let last = try session.clients.vector()[client], last.number >= first {
+        hashes[last.number] = last.hash
+      }
+      return hashes
+    }
+  }
+
+  /// Returns the last change set that this client sealed; `nil` for none.
+  package func head() throws -> VersionVector.Entry? {
+    try read { try $0.ownHead() }
+  }
+
+  /// Returns the received change sets that wait. Own ones are among them after the store's content
+  /// was exchanged.
+  ///
+  /// Removes entries whose client or hash is invalid: a synchronization fetches their change sets
+  /// again.
+  package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
+    let (waiting, hasInvalid) = try read { session in
+      let (items, hasInvalid) = try waitingItems.all(session)
+      return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
+    }
+    if hasInvalid { try write { try $0.inbox.removeInvalid(own: $0.ownClient) } }
+    return waiting
+  }
+
+  // MARK: - Values of the layer above
+
+  /// Returns a value that the layer above has stored here; `nil` if unset.
+  package func record(_ key: String) throws -> [UInt8]? {
+    // The schema does not matter here.
+    try connection.use { try DeviceRecords(database: $0).read(key) }
+  }
+
+  /// Stores a value for the layer above, durably; `nil` removes it.
+  package func setRecord(_ key: String, to value: [UInt8]?) throws {
+    try write { try $0.records.write(key, to: value) }
+  }
+
+  /// Keeps a value for the layer above, and looks at nothing else in the store: for values that
+  /// come and go with every synchronization. `nil` removes it.
+  package func setRecordAlone(_ key: String, to value: [UInt8]?) throws {
+    try connection.use { try DeviceRecords(database: $0).write(key, to: value) }
+  }
+}

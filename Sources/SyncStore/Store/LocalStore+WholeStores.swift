@@ -1,0 +1,316 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Whole stores: making one, making a store of one, and exchanging the store's content for one.
+extension LocalStore {
+  /// Writes a consistent copy to `destination`, which must not exist, without client identity,
+  /// binding, log, or excluded data.
+  ///
+  /// Throws `unpublishedEdits` if there are edits that are not sealed and published: synchronize
+  /// first. Writers need not wait, since the copy is checked and not the store.
+  ///
+  /// - Parameters:
+  ///   - checkCancellation: Called repeatedly. If it throws, the error is passed on and nothing is
+  ///     left at `destination`.
+  ///   - onProgress: Called with the number of bytes that were written; there are twice as many as
+  ///     the copy has.
+  package func snapshot(
+    to destination: String, checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
+  ) throws -> StoreSnapshot {
+    // The bookkeeping in the copy must be in line with its schema.
+    try read { _ in }
+    return try SnapshotWriter(
+      connection: connection, client: binding.client, configuration: configuration,
+      options: options
+    ).write(to: destination, checkCancellation, onProgress)
+  }
+
+  /// Makes the snapshot at `path` a store of its own for `binding.client`, which must be new.
+  /// Change sets that the snapshot contains count as applied.
+  ///
+  /// The snapshot is checked first, with `quick_check`.
+  ///
+  /// - Parameter checkCancellation: Called repeatedly. If it throws, the error is passed on and the
+  ///   file cannot be used.
+  package static func adopt(
+    snapshotAt path: String, binding: StoreBinding, options: StoreOptions = StoreOptions(),
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> LocalStore {
+    let adoption = SnapshotAdoption(path: path, binding: binding, options: options)
+    let (connection, configuration) = try adoption.run(checkCancellation)
+    return LocalStore(
+      connection: connection, options: options, binding: binding, configuration: configuration)
+  }
+
+  /// Makes the snapshot at `path` a store of its own, as
+  /// ``adopt(snapshotAt:binding:options:checkCancellation:)`` does, and merges into it the rows of
+  /// a database that was not under sync, as edits of now that are not published yet. The database
+  /// itself is only read.
+  ///
+  /// Rows are matched by the identities of the document. A row whose key has no meaning on other
+  /// devices is the document's if it has the same key and the same values, or if the document has
+  /// its unique values already. Otherwise it is new: it gets a free key if its own is taken, and
+  /// references follow it. If both have a row with different values, `prefer` decides which are
+  /// shown; the others are entered in the conflict journal. Tables and columns that stay on the
+  /// device are taken along. Tables that the document does not have become part of it.
+  ///
+  /// Throws `schemasDiffer`, which names the columns, if tables that both have differ in their
+  /// columns, and `alreadyUnderSync` if the database is under sync. The file at `path` cannot be
+  /// used then.
+  ///
+  /// - Parameters:
+  ///   - checkCancellation: Called repeatedly. Its errors are passed on.
+  ///   - onProgress: Called with the number of the database's rows that were looked at.
+  ///   - catchUp: Applies what was published after the snapshot, so that the rows are compared with
+  ///     the document as it is now.
+  package static func adopt(
+    snapshotAt path: String, mergingDatabaseAt other: String,
+    prefer: MergedRows.Preference = .document, binding: StoreBinding,
+    options: StoreOptions = StoreOptions(),
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in },
+    catchUp: (LocalStore) throws -> Void = { _ in }
+  ) throws -> (store: LocalStore, merged: MergedRows) {
+    guard try !isUnderSync(at: other) else {
+      throw StoreError(
+        .alreadyUnderSync, path: other, message: "The database is under sync already.",
+        remedy: "Synchronize it with \(.synchronize), or take it out of sync first.")
+    }
+    let store = try adopt(
+      snapshotAt: path, binding: binding, options: options, checkCancellation: checkCancellation)
+    do {
+      try catchUp(store)
+      let merged = try DatabaseQueue.reading(other, busyTimeout: options.busyTimeout) { former in
+        try store.merge(
+          DatabaseJoin(
+            former: try FormerDatabase(former), path: other, prefer: prefer, isInPlace: false,
+            random: options.random, work: WorkCount(onProgress),
+            checkCancellation: checkCancellation, renewedSession: store.renewedSession))
+      }
+      return (store, merged)
+    } catch {
+      try store.close()
+      // No store will ever be that client.
+      try options.forgetTokens(of: binding.client)
+      throw error
+    }
+  }
+
+  private func merge(_ join: DatabaseJoin) throws -> MergedRows {
+    do {
+      return try write { session in
+        join.work.begin(try join.former.rowCount(of: session.schema))
+        let merged = try join.run(session)
+        join.work.finish()
+        return merged
+      }
+    } catch {
+      forgetSchema()
+      throw error
+    }
+  }
+
+  // MARK: - Exchanging the content
+
+  /// Exchanges the store's content for that of a whole store, in one transaction: programs that
+  /// have the file open see nothing in between.
+  ///
+  /// Edits in the log are sealed first. The synchronized tables, and all that bookkeeping knows of
+  /// the document, become those of the whole store, with its schema if that is another. The
+  /// device's own data stays: excluded tables and columns, policies, the conflict journal, records,
+  /// and its own change sets. Rows that the store had keep the keys that they have here. Own change
+  /// sets that the whole store does not contain are applied again, as they were sealed; if they
+  /// depend on change sets of other clients that are missing, they wait for these.
+  ///
+  /// A copy of the former file remains beside it.
+  ///
+  /// - Parameters:
+  ///   - path: A whole store as ``adopt(snapshotAt:binding:options:checkCancellation:)`` takes it.
+  ///     It is checked first, and not changed.
+  ///   - binding: The store's binding from then on, if the whole store is of another generation.
+  ///     The own change sets are not applied again then: the result has those that the whole store
+  ///     does not contain, and the store has them until ``rewriteReturning(checkCancellation:)``.
+  ///   - ownBytes: The files of own change sets whose bytes the store no longer has, by their
+  ///     numbers.
+  ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
+  ///   - commandState: Combines the command states of this store and of the whole store
+  ///     (``commandState()``).
+  ///   - events: The commands in these states that are for the application, and that it has not
+  ///     received.
+  ///   - checkCancellation: Called between steps. If it throws, nothing is changed and the error is
+  ///     passed on.
+  ///   - onProgress: Called with the number of steps that are done: each table takes a few, and
+  ///     each own change set that is applied again takes one.
+  ///
+  /// Throws `damaged` if the file is not a sound whole store, `fork` if it has own change sets that
+  /// this store does not know, and `changeSetMissing` if the bytes of one that has to be applied
+  /// again cannot be found.
+  package func replaceContent(
+    withSnapshotAt path: String, binding: StoreBinding? = nil,
+    ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
+    commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
+    events: [CommandEvent] = [],
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
+  ) throws -> ContentReplacement {
+    let snapshot = try CheckedSnapshot(
+      path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
+    try checkCancellation()
+    let before = (self.binding, configuration)
+    let replacing = Replacing(
+      store: self, snapshot: snapshot, commandState: commandState,
+      binding: binding ?? self.binding, own: binding == nil ? .appliedAgain : .setAside,
+      ownBytes: ownBytes, records: records, events: events,
+      work: WorkCount(onProgress), checkCancellation: checkCancellation)
+    return try withBackup(checkCancellation) { backup in
+      try connection.attaching(snapshot.path, as: KeyMapping.attached) {
+        do {
+          return try passingOverTriggers {
+            setIdentity(before.0, before.1)
+            var result = ContentReplacement(backup: backup)
+            try write { try replacing.run($0, &result) }
+            return result
+          }
+        } catch {
+          setIdentity(before.0, before.1)
+          throw error
+        }
+      }
+    }
+  }
+
+  /// Exchanges the store's content for that of a whole store of an unrelated document, as
+  /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``
+  /// does, and merges the rows that the store had into it, as edits that a new client makes now.
+  /// They are not published yet.
+  ///
+  /// Rows are matched by the identities of the document, as in
+  /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``,
+  /// and by the identities that they had. Values that contradict the document, and parked rows, are
+  /// entered in the conflict journal. If both documents stem from one, the later value is shown.
+  /// The store forgets the change sets that it had sealed and received for its former document: the
+  /// rows contain their changes. A copy of the former file remains beside it.
+  ///
+  /// The other parameters are those of the other function. Throws `schemasDiffer` if the tables
+  /// differ in their columns, or if data that stays on this device would be shared, and `busy` if
+  /// other programs write all the time. In these cases the rows are unchanged.
+  ///
+  /// - Parameter binding: The store's binding from then on, with the client that it has been.
+  package func replaceContent(
+    withSnapshotAt path: String, mergingInto binding: StoreBinding,
+    records: [String: [UInt8]?] = [:],
+    commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
+  ) throws -> ContentReplacement {
+    let snapshot = try CheckedSnapshot(
+      path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
+    for _ in 0..<Self.exchangeAttempts {
+      // Edited rows need their identities before they are copied.
+      try sealUnreported(checkCancellation: checkCancellation)
+      try read { _ in }
+      try checkCancellation()
+      let version = try connection.use { try DatabaseVersion($0) }
+      do {
+        return try withBackup(checkCancellation) { backup in
+          try DatabaseQueue.reading(backup, busyTimeout: options.busyTimeout) { copy in
+            try checkCancellation()
+            let schema = try RecordedSchema.read(
+              from: copy, configuration: configuration, path: backup)
+            let former = try StoreSession(
+              database: copy, schema: schema, client: self.binding.client, now: 0)
+            let replacing = Replacing(
+              store: self, snapshot: snapshot, commandState: commandState, binding: binding,
+              own: .merged(try FormerDatabase(copy, session: former), path: self.path),
+              ownBytes: [:], records: records, events: [], work: WorkCount(onProgress),
+              checkCancellation: checkCancellation)
+            return try merge(replacing, backup, from: version)
+          }
+        }
+      } catch is EditedMeanwhile {
+        continue
+      }
+    }
+    throw StoreError(
+      .busy, path: self.path, message: "Other programs keep writing to the database.",
+      remedy: "Close the programs that use it, then try again.")
+  }
+
+  /// How often a program may write while a copy is made.
+  private static let exchangeAttempts = 5
+
+  private struct EditedMeanwhile: Error {}
+
+  /// Exchanges the content and merges the rows of its backup, unless a program has written to the
+  /// store after the backup was made.
+  private func merge(
+    _ replacing: Replacing, _ backup: String, from version: DatabaseVersion
+  ) throws -> ContentReplacement {
+    let before = (binding, configuration)
+    return try connection.attaching(replacing.snapshot.path, as: KeyMapping.attached) {
+      do {
+        var result = ContentReplacement(backup: backup)
+        try write { session in
+          guard try DatabaseVersion(session.database) == version else { throw EditedMeanwhile() }
+          try replacing.run(session, &result)
+        }
+        return result
+      } catch {
+        let new = binding.client
+        setIdentity(before.0, before.1)
+        // No store will ever be that client.
+        if new != before.0.client { try options.forgetTokens(of: new) }
+        throw error
+      }
+    }
+  }
+
+  /// Runs `body` with the path of a copy of the file beside it. Removes the copy if `body` throws.
+  private func withBackup<Result>(
+    _ checkCancellation: @escaping () throws -> Void, _ body: (String) throws -> Result
+  ) throws -> Result {
+    let backup = try StoreBackup.make(of: connection, at: options.now(), checkCancellation)
+    do {
+      return try body(backup)
+    } catch {
+      try FileManager.default.removeItem(atPath: backup)
+      throw error
+    }
+  }
+
+  // MARK: - Own change sets of a former generation
+
+  /// Returns the own change sets of a generation that the store has left, in order. They are to be
+  /// rewritten.
+  package func returning() throws -> [ContentReplacement.OwnChangeSet] {
+    try read { try $0.returning() }
+  }
+
+  /// Stores files of change sets of another store of the document. They are to be rewritten after
+  /// those that are stored already.
+  package func keepReturning(_ changeSets: [[UInt8]]) throws {
+    try write { session in try session.keepReturning(changeSets) }
+  }
+
+  /// Seals the edits, and returns the files of the change sets that were sealed here and are not
+  /// published, in the order in which they can be rewritten: those that the store has brought along
+  /// itself (``returning()``), those of former clients, and its own.
+  package func unsentChangeSets(
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> [[UInt8]] {
+    try sealUnreported(checkCancellation: checkCancellation)
+    let sealed = try ancestralChangeSets() + sealedChangeSets().filter { !$0.isPublished }
+    return try returning().map(\.bytes)
+      + sealed.map { set in
+        let bytes = try sealedBytes(set.number, of: set.client)
+        guard ContentHash(of: bytes) == set.hash else {
+          throw StoreError(
+            .damaged, path: path, message: "Change set \(set.number) of the store is damaged.",
+            remedy: "Restore the file from a backup, or join the document again.")
+        }
+        return bytes
+      }
+  }
+}
