@@ -71,7 +71,7 @@ struct Replacing {
     let session = try store.renewedSession(database)
     for (table, keys) in keys { try session.access(table).formerKeys = keys }
     try writeOwn(former, session)
-    try rows.putBackPlainKeys(session)
+    try rows.notePlainKeys(session)
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaimsAndReferences()
     try arrival.settle()

@@ -93,20 +93,9 @@ struct PlainKeyNotes {
     }
     let row = RowKey(table: table.id, identity: access.identity(of: values))
     let fingerprint = access.fingerprint(row.identity)
-    var state = try access.stamps.state(of: fingerprint) ?? .unstamped
+    let state = try access.stamps.state(of: fingerprint) ?? .unstamped
     guard try access.isInTable(row.identity) || wasUnstamped(key, state, access) else { return nil }
-    if state.existence == .unsaid { state.existence = .inserted }
-    let kept = state.isKept ? try session.keptRows.row(row) : nil
-    if let kept {
-      let others = kept.cells.filter { cell in !plain.contains { $0.column == cell.column } }
-      try session.keptRows.replaceCells(
-        of: row, with: (others + plain).sorted { $0.column < $1.column })
-    } else {
-      try session.keptRows.store(
-        KeptRow(reason: .overlaid, cells: plain.sorted { $0.column < $1.column }), of: row)
-    }
-    state.isKept = true
-    try access.stamps.store([(fingerprint, state)])
+    try session.notePlainNumbers(plain, in: row)
     return row
   }
 

@@ -62,6 +62,13 @@ extension StoreSession {
     return keys[table] ?? [:]
   }
 
+  /// Lets a key stand for a row with declared columns that is not in its table, until the transaction
+  /// ends.
+  func rememberHeldKey(_ key: Int64, of row: RowKey) throws {
+    _ = try heldKeys(of: row.table)
+    knownHeldKeys?[row.table, default: [:]][key] = row.identity
+  }
+
   /// Returns whether a row of a table that is to be compared contains a key.
   func isReferredToUncompared(_ key: Int64, of table: Int) throws -> Bool {
     try tablesToCompare().contains { id in

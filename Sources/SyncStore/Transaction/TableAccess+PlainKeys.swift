@@ -62,9 +62,9 @@ extension TableAccess {
       let values = IdentityEncoding.values(of: row, count: table.identityPositions.count)
     else { return [] }
     // With a plain number in such a column, a row is shown on no device.
-    let required = Set(table.foreignKeys.filter(\.isRequired).flatMap(\.columns))
+    let enforced = Set(table.foreignKeys.filter(\.isEnforced).flatMap(\.columns))
     let options = try zip(values, table.identityPositions).map { value, position -> [Value] in
-      guard case .key(let parent) = table.columns[position].domain, !required.contains(position)
+      guard case .key(let parent) = table.columns[position].domain, !enforced.contains(position)
       else { return [value] }
       if case .identity(let referred) = value {
         guard let key = try number(RowKey(table: parent, identity: referred)),
