@@ -132,7 +132,7 @@ struct PlainRowExchange {
         reason: state.existence == .deleted ? .tombstone : .parked(.uniqueValueTaken),
         movedTo: kept?.movedTo, cells: cells), of: key)
     try access.stamps.store([(fingerprint, state)])
-    if let number = row.localKey { try session.rememberHeldKey(number, of: key) }
+    if let number = row.localKey { try session.goneKeys.holdForNow(number, of: key) }
   }
 
   /// Returns the logical value of a cell.

@@ -374,7 +374,7 @@ struct RowExchange {
     _ table: TableSchema, _ session: StoreSession
   ) throws -> [RowKey] {
     let access = try session.access(table.id)
-    guard access.identityStandsForKeys else { return [] }
+    guard table.hasKeysInIdentity else { return [] }
     var found: Set<RowKey> = []
     for position in table.identityPositions {
       guard case .key(let id) = table.columns[position].domain else { continue }

@@ -21,7 +21,9 @@ struct PlainKeyNotes {
       let isInKey = children.contains { child in
         child.identityPositions.contains { child.columns[$0].domain == .key(of: parent.id) }
       }
-      if isInKey { given[parent.id] = try givenKeys(parent) }
+      if isInKey {
+        given[parent.id] = try session.access(parent.id).givenPlainKeys(evenForAWhile: true)
+      }
     }
     // Sealing finds them again when new rows have their identities.
     session.forgetGoneKeys()
@@ -34,22 +36,6 @@ struct PlainKeyNotes {
     }
     session.forgetGoneKeys()
     return noted
-  }
-
-  /// Returns the plain values that the edits in the log make keys of rows, even if only for a while.
-  private func givenKeys(_ parent: TableSchema) throws -> Set<Int64> {
-    let plain = try session.plainKeys.keys(of: parent.id)
-    guard !plain.isEmpty else { return [] }
-    let access = try session.access(parent.id)
-    let candidates =
-      parent.identity == .surrogate
-      ? try Int64.fetchSet(
-        session.database,
-        sql: "SELECT DISTINCT k0 FROM \(parent.logName) "
-          + "WHERE op = \(CaptureTriggers.Entry.insert.rawValue)"
-      ).intersection(plain)
-      : try Set(plain.filter(access.hasRow)).union(access.lostKeys(among: plain))
-    return try candidates.filter(access.isGiven)
   }
 
   /// Returns the local keys of the rows that contain such a number in their key, or did before the

@@ -33,7 +33,7 @@ extension LocalStore {
     try base.read { former in
       let vector = try former.clients.vector()
       try write { session in
-        try session.freeKeysOfHiddenRows(onlyTaken: true)
+        try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: true)
         let remade = try session.remadeTables().filter { names.contains($0.table.name) }
         try session.giveLoggedRowsTheirKeys()
         for (table, noticed) in remade {

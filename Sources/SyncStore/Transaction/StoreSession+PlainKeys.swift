@@ -4,7 +4,7 @@ import SyncModel
 /// Rows and cells whose values may be plain (``PlainKeys``).
 extension StoreSession {
   /// Returns whether the table of a column would show a plain value as a reference to a row, or to a
-  /// row that is gone (``TableAccess/keepNamedKey(_:of:)``).
+  /// row that is gone (``KeysOfGoneRows``).
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
     if try access(table).hasRow(localKey: key) { return true }
