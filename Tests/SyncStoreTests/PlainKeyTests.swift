@@ -196,9 +196,9 @@ import Testing
 
   /// The devices have the same logical state; the one whose person has the number shows the row of
   /// the person, and parks the other.
-  @Test(arguments: [true, false])
-  func aRowWithAPlainNumberGivesWayToARowThatRefers(isPlainFirst: Bool) throws {
-    let devices = try devices(3)
+  @Test(arguments: [true, false], ["", PlainKeyTests.named])
+  func aRowWithAPlainNumberGivesWayToARowThatRefers(isPlainFirst: Bool, name: String) throws {
+    let devices = try devices(3, name: name)
     try devices[1].run("INSERT INTO person VALUES (5, 'five')")
     try devices[2].receive(from: devices[1])
     // There it has another number.

@@ -400,11 +400,17 @@ final class KeptRows {
 
   /// Returns the rows of a table for which a plain number in their key is stored, with the positions
   /// of these numbers.
-  func plainNumbersInKeys(of table: TableSchema) throws -> [RowIdentity: Set<Int>] {
+  ///
+  /// - Parameter schema: The name under which the store with the rows is attached.
+  static func plainNumbersInKeys(
+    of table: TableSchema, in schema: String, _ database: Database
+  ) throws -> [RowIdentity: Set<Int>] {
     let columns = table.identityPositions.filter { table.columns[$0].isKeyed }
-    guard !columns.isEmpty else { return [:] }
+    guard !columns.isEmpty, try database.tableExists(definition.name, in: schema) else {
+      return [:]
+    }
     let reading = try SQLStatement(
-      "SELECT identity, cells FROM docsync_kept WHERE tbl = ? "
+      "SELECT identity, cells FROM \(schema).docsync_kept WHERE tbl = ? "
         + "AND reason IN ('overlaid', 'rescued')", on: database)
     reading.bind(Int64(table.id), at: 1)
     var found: [RowIdentity: Set<Int>] = [:]

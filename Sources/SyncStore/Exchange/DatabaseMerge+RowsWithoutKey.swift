@@ -5,7 +5,7 @@ import SyncModel
 extension DatabaseMerge {
   /// The rowids of a table's rows with NULL in their key that are no row of the former database, by
   /// the hashes of their values.
-  final class RowsWithoutKey {
+  final class RowidsByValues {
     /// For each hash, the first row last.
     private var rowids: [Int: [Int64]] = [:]
 
@@ -61,7 +61,7 @@ extension DatabaseMerge {
     // None of the rows that the merge inserts is among them.
     let rows =
       try rowsWithoutKey[table.id]
-      ?? RowsWithoutKey(
+      ?? RowidsByValues(
         try access.statement(
           "\(selection)\(table.isWithoutKey("t")) ORDER BY \(rowid) DESC"),
         count: values.count)

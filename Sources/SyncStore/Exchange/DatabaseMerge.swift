@@ -28,7 +28,7 @@ final class DatabaseMerge {
   private var greatestKeys: [Int: Int64] = [:]
   var report = MergedRows()
   /// The rows with NULL in their key that the document had, by table.
-  var rowsWithoutKey: [Int: RowsWithoutKey] = [:]
+  var rowsWithoutKey: [Int: RowidsByValues] = [:]
   private var seen = 0
   /// The number of rows between two checks for cancellation.
   private static let interval = 1_000

@@ -71,7 +71,7 @@ struct Replacing {
     let session = try store.renewedSession(database)
     for (table, keys) in keys { try session.access(table).formerKeys = keys }
     try writeOwn(former, session)
-    try rows.putBackPlainKeys(session)
+    try rows.notePlainKeys(session)
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaimsAndReferences()
     try arrival.settle()
@@ -160,11 +160,11 @@ struct Replacing {
     let rows = RowExchange(
       session: session, mapping: mapping, kept: schema.kept, work: work,
       checkCancellation: checkCancellation)
-    let alone = RowsWithoutKey(
+    let rowsWithoutKey = RowsWithoutKey(
       session: session, old: mapping.old, new: mapping.new, leaving: schema.leavingTables)
     // A merge takes these rows along itself.
     let isMerged = if case .merged = own { true } else { false }
-    try isMerged ? alone.remove() : alone.putAside()
+    try isMerged ? rowsWithoutKey.remove() : rowsWithoutKey.putAside()
     try rows.putAside()
     let keys = try rows.declaredKeys()
     result.deletedRows += try rows.removeRows()
@@ -178,8 +178,8 @@ struct Replacing {
     result.insertedRows += try rows.insertRows()
     try schema.takeSchemaTables()
     try schema.makeIndexes()
-    if !isMerged { result.deletedRows += try alone.putBack() }
-    try schema.rebuildUnfed()
+    if !isMerged { result.deletedRows += try rowsWithoutKey.putBack() }
+    try schema.rebuildUnfilled()
     if try Int.fetchOne(database, sql: "PRAGMA main.user_version") != snapshot.userVersion {
       try database.execute(sql: "PRAGMA main.user_version = \(snapshot.userVersion)")
     }

@@ -60,7 +60,8 @@ struct RowExchange {
     }
     return keys.joined(separator: " AND ")
       + " AND NOT EXISTS (SELECT 1 FROM \(whole(table)) AS s WHERE "
-      + ([match(table)] + equal).joined(separator: " AND ") + ")"
+      + ([match(table)] + equal).joined(separator: " AND ")
+      + " AND NOT \(mapping.isPlainRow(table, row: "s")))"
   }
 
   // MARK: - Removing rows
@@ -282,6 +283,9 @@ struct RowExchange {
       var conditions = (matchColumns(table) + (table.canLoseKeys ? table.keyColumns : [])).map {
         "s.\(quoted($0)) IS NOT NULL"
       }
+      if mapping.hasPlainRows(table) {
+        conditions.append("NOT \(mapping.isPlainRow(table, row: "s"))")
+      }
       if kept.contains(table.id) {
         let match = zip(matchColumns(table), mappedMatch(table, row: "s")).map {
           "t.\(quoted($0)) = \($1)"
@@ -300,6 +304,8 @@ struct RowExchange {
         keys: "SELECT \(key.map { "s.\(quoted($0))" }.joined(separator: ", ")) " + source,
         one: insertion + "FROM \(whole(table)) AS s WHERE "
           + key.map { "s.\(quoted($0)) = ?" }.joined(separator: " AND "), count: key.count)
+      count += try PlainRowExchange(mapping: mapping, table: table, database: database)
+        .insert(session)
       try raiseSequence(of: table)
       work.advance()
     }
@@ -308,12 +314,26 @@ struct RowExchange {
 
   // MARK: - Plain values
 
+  /// Notes which numbers in keys are plain, and parks the rows that have no key of their own here.
+  /// Must be called before anything is decided: until then these rows are not found by their keys.
+  ///
+  /// - Parameter session: The session with the new schema.
+  func notePlainKeys(_ session: StoreSession) throws {
+    for table in tables {
+      try PlainRowExchange(mapping: mapping, table: table, database: database).note(session)
+    }
+  }
+
   /// Makes the values that are plain in the whole store plain here, too, whichever keys its rows
   /// have here.
   ///
   /// - Parameter session: The session with the new schema.
   func settlePlainValues(_ session: StoreSession) throws {
     let set = WorkingSet(session: session)
+    for table in tables {
+      try PlainRowExchange(mapping: mapping, table: table, database: database)
+        .addRowsThatReferToParked(to: set)
+    }
     for table in session.schema.tables {
       try putBackPlainValues(of: table, session)
       for row in try rowsWithPlainNumbers(table, session) { try set.row(row) }
@@ -348,54 +368,13 @@ struct RowExchange {
     }
   }
 
-  /// Restores plain numbers in keys likewise. Must be called before anything is decided: until then
-  /// the rows are not found by their keys.
-  ///
-  /// - Parameter session: The session with the new schema.
-  func putBackPlainKeys(_ session: StoreSession) throws {
-    for table in session.schema.tables { try putBackPlainKeys(of: table, session) }
-  }
-
-  private func putBackPlainKeys(of table: TableSchema, _ session: StoreSession) throws {
-    let access = try session.access(table.id)
-    let positions = table.identityPositions
-    for (identity, cells) in try session.keptRows.plainNumbersInKeys(of: table) {
-      guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
-        continue
-      }
-      var wrong: [Value] = []
-      for (position, value) in zip(positions, values) {
-        guard cells.contains(position), case .key(let id) = table.columns[position].domain,
-          mapping.isMapped(session.schema[id]), let number = Value.key(value),
-          let moved = try Int64.fetchOne(
-            database, sql: "SELECT new FROM \(KeyMapping.keys(id)) WHERE old = ?",
-            arguments: [number])
-        else {
-          guard let local = try session.imported(value, table.columns[position]) else { break }
-          wrong.append(local)
-          continue
-        }
-        wrong.append(.integer(moved))
-      }
-      guard wrong.count == positions.count, let right = try access.key(of: identity),
-        wrong != right
-      else { continue }
-      let statement = try access.statement(
-        "UPDATE OR IGNORE main.\(table.quotedName) SET "
-          + table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: ", ")
-          + " WHERE \(TableAccess.match(table.keyColumns))")
-      for (index, value) in (right + wrong).enumerated() { statement.bind(value, at: index + 1) }
-      try session.write(statement)
-    }
-  }
-
   /// Returns the rows that have a plain number in their key, if a row here has that number for its
   /// key.
   private func rowsWithPlainNumbers(
     _ table: TableSchema, _ session: StoreSession
   ) throws -> [RowKey] {
     let access = try session.access(table.id)
-    guard access.identityStandsForKeys else { return [] }
+    guard table.hasKeysInIdentity else { return [] }
     var found: Set<RowKey> = []
     for position in table.identityPositions {
       guard case .key(let id) = table.columns[position].domain else { continue }

@@ -16,7 +16,7 @@ struct RowsWithoutKey {
 
   private var database: Database { session.database }
 
-  private static let aside = "temp.docsync_alone"
+  private static let aside = "temp.docsync_rows_without_key"
 
   /// A row that was put aside.
   private struct Entry {
@@ -39,7 +39,7 @@ struct RowsWithoutKey {
   /// Puts the rows aside and removes them from their tables.
   func putAside() throws {
     try database.execute(
-      sql: "CREATE TEMP TABLE docsync_alone "
+      sql: "CREATE TEMP TABLE docsync_rows_without_key "
         + "(seq INTEGER PRIMARY KEY, tbl INTEGER, number INTEGER, identity BLOB, local BLOB, "
         + "cells BLOB, placed INTEGER)")
     for (table, rowid) in try concerned() {

@@ -145,7 +145,7 @@ struct SchemaExchange {
         try database.execute(sql: "DROP \(namesake.type) IF EXISTS main.\(quoted(namesake.name))")
       }
       try database.execute(sql: entry.sql)
-      try copyUnfed(entry)
+      try copyUnfilled(entry)
     }
     for entry in missing(["table"]) where new.table(named: entry.name) == nil {
       try adapt(entry)
@@ -236,8 +236,10 @@ struct SchemaExchange {
   // MARK: - Full-text tables
 
   /// Fills a virtual table that is new here and that no trigger fills.
-  private func copyUnfed(_ entry: Entry) throws {
-    guard !Self.isFed(entry.name, there), PrivateData.contentTable(entry.sql) == nil else { return }
+  private func copyUnfilled(_ entry: Entry) throws {
+    guard !Self.isFilled(entry.name, there), PrivateData.contentTable(entry.sql) == nil else {
+      return
+    }
     let names = try columnNames(entry.name).map(quoted)
     guard !names.isEmpty else { return }
     let columns = ((entry.isFullText ? ["rowid"] : []) + names).joined(separator: ", ")
@@ -246,18 +248,18 @@ struct SchemaExchange {
         + "SELECT \(columns) FROM \(KeyMapping.attached).\(quoted(entry.name))")
   }
 
-  private static func isFed(_ table: SQLName, _ entries: [Entry]) -> Bool {
+  private static func isFilled(_ table: SQLName, _ entries: [Entry]) -> Bool {
     entries.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
       .contains { !$0.statements(writingTo: table).isEmpty }
   }
 
   /// Rebuilds full-text tables that index the rows of a synchronized table and that no trigger
   /// maintains.
-  func rebuildUnfed() throws {
+  func rebuildUnfilled() throws {
     let entries = try Self.entries("main", database)
     for entry in entries where entry.type == "table" && entry.isFullText {
       guard let content = PrivateData.contentTable(entry.sql), new.table(named: content) != nil,
-        !Self.isFed(entry.name, entries)
+        !Self.isFilled(entry.name, entries)
       else { continue }
       try database.execute(
         sql: "INSERT INTO main.\(quoted(entry.name)) (\(quoted(entry.name))) VALUES ('rebuild')")

@@ -37,7 +37,7 @@ final class RowWriter {
           // Frees the key before keys are assigned. Another row may take it, unless a row that must
           // differ from others still refers to it.
           if let key = row.localKey, try keepsKey(row, key, access) {
-            try access.keepNamedKey(key, of: row.key.identity)
+            try session.goneKeys.keep(key, of: row.key)
           } else if let key = row.localKey, try session.tablesToCompare().isEmpty {
             try access.forgetKey(key, of: row.key.identity)
             if session.schema.isReferredUniquely(access.table) { access.reservedKeys.insert(key) }
@@ -180,7 +180,7 @@ final class RowWriter {
     if named.contains(row.key) { return true }
     return try namers.contains { namer in
       let child = try session.access(namer.table)
-      return try session.rows(of: namer, containing: key).contains { local in
+      return try session.goneKeys.rows(of: namer, containing: key).contains { local in
         set[RowKey(table: namer.table, identity: try child.identity(ofKey: local))] == nil
       }
     }
@@ -190,21 +190,15 @@ final class RowWriter {
   private func assignKeysToNamedRows() throws {
     for row in named.sorted(by: { ($0.table, $0.identity) < ($1.table, $1.identity) })
     where set[row]?.localKey == nil {
-      try session.access(row.table).assignKeyToHiddenRow(row.identity)
+      try session.goneKeys.giveKey(to: row)
     }
   }
 
   /// Frees the keys that rows left in the keys of others, where those others have left their tables
   /// as well.
-  private func freeKeysThatNothingNames() throws {
-    var tables: Set<Int> = []
-    for row in set.rows where row.shown != nil && !row.isVisible {
-      for target in session.schema.namedTables
-      where session.schema.namers(of: target.id).contains(where: { $0.table == row.key.table }) {
-        tables.insert(target.id)
-      }
-    }
-    for table in tables.sorted() { try session.freeKeysThatNothingNames(in: table) }
+  private func freeNeedlessKeys() throws {
+    let tables = Set(set.rows.filter { $0.shown != nil && !$0.isVisible }.map(\.key.table))
+    try session.goneKeys.freeNeedless(afterChangesOf: tables)
   }
 
   private func insert(_ row: WorkingRow) throws {
@@ -299,7 +293,7 @@ final class RowWriter {
     for (table, changes) in changes {
       try session.access(table).stamps.store(changes.sorted { $0.fingerprint < $1.fingerprint })
     }
-    try freeKeysThatNothingNames()
+    try freeNeedlessKeys()
   }
 
   /// Returns the local values of the key columns with which a row was written.

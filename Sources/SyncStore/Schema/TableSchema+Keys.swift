@@ -32,8 +32,6 @@ extension TableSchema {
 extension TableSchema {
   /// Positions of the cells that stand for keys.
   var keyedPositions: [Int] {
-    columns.indices.filter {
-      if case .key = columns[$0].domain { !columns[$0].isIdentity } else { false }
-    }
+    columns.indices.filter { columns[$0].isKeyed && !columns[$0].isIdentity }
   }
 }

@@ -38,23 +38,27 @@ struct LogKeys {
     switch access.table.identity {
     case .surrogate:
       var number = try access.assignLogKey(to: row.identity)
-      while try session.isReferredToUncompared(number, of: row.table) {
+      while try isReferredToUncompared(number, of: row.table) {
         try access.forgetKey(number, of: row.identity)
         number = try access.assignLogKey(to: row.identity)
       }
       access.rememberUnseen(number, of: row.identity)
-      try session.hold(number, of: row)
+      try session.goneKeys.hold([(number, row)])
       return number
     case .columns:
       guard let values = try key(of: row.identity, in: access.table) else { return nil }
       // A number that a row contains may have been another row's.
       var number = try access.assignKey(to: row.identity, preferring: nil)
-      while try session.isReferredToUncompared(number, of: row.table) {
+      while try isReferredToUncompared(number, of: row.table) {
         number = try access.assignKey(to: row.identity, preferring: nil)
       }
       try access.noteEarlierKey(number, of: values, at: noticed)
       return number
     case .primaryKey: return nil
     }
+  }
+
+  private func isReferredToUncompared(_ number: Int64, of table: Int) throws -> Bool {
+    try !session.goneKeys.containedUncompared([number], in: table).isEmpty
   }
 }

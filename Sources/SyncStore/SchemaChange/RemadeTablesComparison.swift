@@ -10,7 +10,7 @@ struct RemadeTablesComparison {
   /// Logs the differences of the remade tables with these names.
   func run(_ names: Set<SQLName>) throws {
     let vector = try former.clients.vector()
-    try session.freeKeysOfHiddenRows(onlyTaken: true)
+    try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: true)
     let remade = try session.remadeTables().filter { names.contains($0.table.name) }
     try giveLoggedRowsTheirKeys()
     for (table, noticed) in remade {

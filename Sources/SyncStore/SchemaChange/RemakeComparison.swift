@@ -485,15 +485,7 @@ struct RemakeComparison {
   /// after references to them were sealed. Nothing else is known of them.
   private func findDeletedReferred() throws {
     guard table.identity == .surrogate else { return }
-    let key = quoted(table.keyColumns[0])
-    let reading = try SQLStatement(
-      "SELECT key, identity FROM \(table.identityName) "
-        + "WHERE key NOT IN (SELECT \(key) FROM \(table.quotedName)) "
-        + "AND key NOT IN (SELECT k0 FROM \(table.logName))", on: session.database)
-    var found: [(key: Int64, identity: RowIdentity)] = []
-    while try reading.step() {
-      found.append((reading.integer(at: 0), RowIdentity(bytes: reading.bytes(at: 1))))
-    }
+    let found = try session.goneKeys.strayEntries(in: table.id, isNeedless: false)
     for (gone, row) in zip(found, try states(found.map(\.identity)))
     where row.here == nil && row.there == nil {
       guard try session.isReferredToBySealedCells(gone.key, of: table.id) else { continue }

@@ -37,7 +37,7 @@ struct UnseenRows {
   func logRemadeTables() throws {
     let remade = try session.remadeTables()
     guard !remade.isEmpty else { return }
-    try session.freeKeysOfHiddenRows(onlyTaken: true)
+    try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: true)
     for (table, noticed) in remade {
       try SchemaArrival(session: session).logRows(of: table.id, noticed: noticed)
     }

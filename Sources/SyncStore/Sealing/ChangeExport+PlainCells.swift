@@ -5,9 +5,9 @@ extension ChangeExport {
   func plainCells() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
-      let plain = try session.plainKeys.keys(of: parent.id)
-      guard !plain.isEmpty else { continue }
-      for key in try givenKeys(parent, among: plain).sorted() {
+      let access = try session.access(parent.id)
+      if parent.identity == .surrogate { try access.rewrittenKeys() }
+      for key in try access.givenPlainKeys(evenForAWhile: false).sorted() {
         for child in session.schema.tables {
           for column in child.keyedPositions
           where child.columns[column].domain == .key(of: parent.id) {
@@ -17,14 +17,6 @@ extension ChangeExport {
       }
     }
     return try session.withoutNotedReferences(found)
-  }
-
-  /// Returns the plain values that the edits in the log made keys of rows.
-  private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
-    let access = try session.access(parent.id)
-    if parent.identity == .surrogate { try access.rewrittenKeys() }
-    let candidates = try plain.filter(access.hasRow).union(access.lostKeys(among: plain))
-    return try candidates.filter(access.isGiven)
   }
 
   /// Notes the foreign keys that the edits in the log have written and that refer to a row with a

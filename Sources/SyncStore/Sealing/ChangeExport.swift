@@ -36,7 +36,7 @@ final class ChangeExport {
     /// Tables in which rows were deleted or keys changed.
     var diminished: Set<Int> = []
     /// Surrogate keys of rows that are gone.
-    var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
+    var freedKeys: [KeysOfGoneRows.Freed] = []
     /// Cells with a plain value that has become the key of a row.
     var plainCells: [StoreSession.PlainCell] = []
     /// Cells of rows that refer, or seemed to refer, to a row with another local key.
@@ -74,7 +74,8 @@ final class ChangeExport {
 
   /// Notes a surrogate key that is to be freed when sealing is done.
   func freeAfterwards(_ key: Int64, of row: RowKey) {
-    suspects.freedKeys.append((row.table, key, row.identity))
+    suspects.freedKeys.append(
+      KeysOfGoneRows.Freed(table: row.table, key: key, identity: row.identity))
   }
 
   private func export(_ table: TableSchema) throws {

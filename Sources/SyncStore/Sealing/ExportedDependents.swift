@@ -52,7 +52,8 @@ struct ExportedDependents {
       }
       if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
       if table.identity == .surrogate, let key = Value.key(batch.keys[0][row]) {
-        suspects.freedKeys.append((table.id, key, identities.identity(row)))
+        suspects.freedKeys.append(
+          KeysOfGoneRows.Freed(table: table.id, key: key, identity: identities.identity(row)))
       }
       return
     }

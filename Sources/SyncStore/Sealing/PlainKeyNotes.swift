@@ -21,7 +21,9 @@ struct PlainKeyNotes {
       let isInKey = children.contains { child in
         child.identityPositions.contains { child.columns[$0].domain == .key(of: parent.id) }
       }
-      if isInKey { given[parent.id] = try givenKeys(parent) }
+      if isInKey {
+        given[parent.id] = try session.access(parent.id).givenPlainKeys(evenForAWhile: true)
+      }
     }
     // Sealing finds them again when new rows have their identities.
     session.forgetGoneKeys()
@@ -34,22 +36,6 @@ struct PlainKeyNotes {
     }
     session.forgetGoneKeys()
     return noted
-  }
-
-  /// Returns the plain values that the edits in the log make keys of rows, even if only for a while.
-  private func givenKeys(_ parent: TableSchema) throws -> Set<Int64> {
-    let plain = try session.plainKeys.keys(of: parent.id)
-    guard !plain.isEmpty else { return [] }
-    let access = try session.access(parent.id)
-    let candidates =
-      parent.identity == .surrogate
-      ? try Int64.fetchSet(
-        session.database,
-        sql: "SELECT DISTINCT k0 FROM \(parent.logName) "
-          + "WHERE op = \(CaptureTriggers.Entry.insert.rawValue)"
-      ).intersection(plain)
-      : try Set(plain.filter(access.hasRow)).union(access.lostKeys(among: plain))
-    return try candidates.filter(access.isGiven)
   }
 
   /// Returns the local keys of the rows that contain such a number in their key, or did before the
@@ -93,20 +79,9 @@ struct PlainKeyNotes {
     }
     let row = RowKey(table: table.id, identity: access.identity(of: values))
     let fingerprint = access.fingerprint(row.identity)
-    var state = try access.stamps.state(of: fingerprint) ?? .unstamped
+    let state = try access.stamps.state(of: fingerprint) ?? .unstamped
     guard try access.isInTable(row.identity) || wasUnstamped(key, state, access) else { return nil }
-    if state.existence == .unsaid { state.existence = .inserted }
-    let kept = state.isKept ? try session.keptRows.row(row) : nil
-    if let kept {
-      let others = kept.cells.filter { cell in !plain.contains { $0.column == cell.column } }
-      try session.keptRows.replaceCells(
-        of: row, with: (others + plain).sorted { $0.column < $1.column })
-    } else {
-      try session.keptRows.store(
-        KeptRow(reason: .overlaid, cells: plain.sorted { $0.column < $1.column }), of: row)
-    }
-    state.isKept = true
-    try access.stamps.store([(fingerprint, state)])
+    try session.notePlainNumbers(plain, in: row)
     return row
   }
 

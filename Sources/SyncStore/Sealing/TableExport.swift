@@ -128,7 +128,8 @@ final class TableExport {
     guard table.identity == .surrogate, let key = Value.key(batch.keys[0][row]),
       try access.row([.integer(key)]) == nil
     else { return }
-    suspects.freedKeys.append((table.id, key, identities.identity(row)))
+    suspects.freedKeys.append(
+      KeysOfGoneRows.Freed(table: table.id, key: key, identity: identities.identity(row)))
     access.rememberUnseen(key, of: identities.identity(row))
   }
 

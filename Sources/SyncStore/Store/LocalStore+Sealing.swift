@@ -83,7 +83,7 @@ extension LocalStore {
     let isSettlingDue = try session.isSettlingDue()
     guard try isSettlingDue || !session.tablesWithEdits().isEmpty else { return report }
     if try isSettlingDue || !session.tablesToCompare().isEmpty {
-      try session.freeKeysOfHiddenRows(onlyTaken: true)
+      try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: true)
     }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
@@ -98,45 +98,20 @@ extension LocalStore {
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
-    for freed in suspects.freedKeys where try session.isNamed(freed.key, in: freed.table) {
-      let access = try session.access(freed.table)
-      guard try !access.hasRow(localKey: freed.key) else { continue }
-      try access.keepNamedKey(freed.key, of: freed.identity)
-    }
+    try session.goneKeys.keepContained(suspects.freedKeys)
     report.parkedRows = try settle(suspects, set)
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
-      try session.freeKeysOfHiddenRows(onlyTaken: false)
+      try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: false)
       try session.forgetSettling()
     }
-    for freed in suspects.freedKeys {
-      let access = try session.access(freed.table)
-      // The row may have come back since other rows refer to it.
-      guard try access.row([.integer(freed.key)]) == nil,
-        try !session.keepsKeyUntilCompared(freed.key, of: freed.identity, access),
-        try !session.holdsKey(freed.key, of: RowKey(table: freed.table, identity: freed.identity))
-      else { continue }
-      // No change set names a row that came and went: a plain value that is its number stays one.
-      let isUnsaid = try access.stamps.state(of: access.fingerprint(freed.identity)) == nil
-      if try isUnsaid
-        ? session.isNamed(freed.key, in: freed.table)
-        : session.isNamedOrPlain(freed.key, in: freed.table)
-      {
-        continue
-      }
-      try access.forgetKey(freed.key, of: freed.identity)
-    }
-    try session.holdDeclaredKeys()
+    try session.goneKeys.free(suspects.freedKeys)
+    try session.goneKeys.holdDeclared()
     let edited = try session.tablesWithEdits()
     for table in edited {
       try session.database.execute(sql: "DELETE FROM \(table.logName)")
     }
-    for table in session.schema.namedTables
-    where session.schema.namers(of: table.id).contains(where: { namer in
-      edited.contains { $0.id == namer.table }
-    }) {
-      try session.freeKeysThatNothingNames(in: table.id)
-    }
+    try session.goneKeys.freeNeedless(afterChangesOf: Set(edited.map(\.id)))
     try SharedLog.forget(session.database)
     session.writtenPlainCells = [:]
     session.forgetGoneKeys()

@@ -18,8 +18,9 @@ extension TableAccess {
       return try originalIdentity(of: key)
     }
     if try !isTaken(key) {
-      guard let values = try loggedKey(key) else { return try heldIdentity(of: key) }
-      if try !countsUnseen && cameAndWent(key, as: values) { return try heldIdentity(of: key) }
+      let held = { try self.session.goneKeys.heldIdentity(of: key, in: self.table) }
+      guard let values = try loggedKey(key) else { return try held() }
+      if try !countsUnseen && cameAndWent(key, as: values) { return try held() }
     }
     return try identity(ofLocalKey: key)
   }
@@ -57,11 +58,10 @@ extension TableAccess {
           sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
           FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
           WHERE op = \(Entry.insert.rawValue) AND balance >= 0 AND NOT EXISTS \
-          (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)
-          """)
-      keys.unseen = try keys.unseen.filter { key in
-        try !isKnown(key) && !session.isNamed(key, in: table.id)
-      }
+          (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0) \
+          AND NOT \(session.goneKeys.containedCondition("k0", in: table.id))
+          """
+      ).filter { try !isKnown($0) }
       keys.gone.subtract(keys.unseen)
     }
     loggedKeys = keys
@@ -147,6 +147,23 @@ extension TableAccess {
       return false
     }
     return try !rewrittenKeys().contains(key)
+  }
+
+  /// Returns the plain values that the edits in the log made keys of rows.
+  ///
+  /// - Parameter evenForAWhile: Whether keys count that rows have lost again.
+  func givenPlainKeys(evenForAWhile: Bool) throws -> Set<Int64> {
+    let plain = try session.plainKeys.keys(of: table.id)
+    guard !plain.isEmpty else { return [] }
+    let candidates =
+      evenForAWhile && table.identity == .surrogate
+      ? try Int64.fetchSet(
+        session.database,
+        sql: "SELECT DISTINCT k0 FROM \(table.logName) "
+          + "WHERE op = \(CaptureTriggers.Entry.insert.rawValue)"
+      ).intersection(plain)
+      : try Set(plain.filter(hasRow)).union(lostKeys(among: plain))
+    return try candidates.filter(isGiven)
   }
 
   /// The identity of a row that has a local key and came unseen into a table that was made again

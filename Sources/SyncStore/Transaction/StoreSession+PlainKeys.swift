@@ -4,7 +4,7 @@ import SyncModel
 /// Rows and cells whose values may be plain (``PlainKeys``).
 extension StoreSession {
   /// Returns whether the table of a column would show a plain value as a reference to a row, or to a
-  /// row that is gone (``TableAccess/keepNamedKey(_:of:)``).
+  /// row that is gone (``KeysOfGoneRows``).
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
     if try access(table).hasRow(localKey: key) { return true }
@@ -99,5 +99,26 @@ extension StoreSession {
     let kept = try keptRows.row(cellKey(cell).row)
     return kept?.reason.isShown == true
       && kept?.cells.contains { $0.column == cell.column && $0.value == cell.value } == true
+  }
+}
+
+extension StoreSession {
+  /// Notes that numbers in the key of a row that is in its table are plain values.
+  func notePlainNumbers(_ plain: [(column: Int, value: Value)], in row: RowKey) throws {
+    let access = try access(row.table)
+    let fingerprint = access.fingerprint(row.identity)
+    var state = try access.stamps.state(of: fingerprint) ?? .unstamped
+    if state.existence == .unsaid { state.existence = .inserted }
+    let kept = state.isKept ? try keptRows.row(row) : nil
+    if let kept {
+      let others = kept.cells.filter { cell in !plain.contains { $0.column == cell.column } }
+      try keptRows.replaceCells(
+        of: row, with: (others + plain).sorted { $0.column < $1.column })
+    } else {
+      try keptRows.store(
+        KeptRow(reason: .overlaid, cells: plain.sorted { $0.column < $1.column }), of: row)
+    }
+    state.isKept = true
+    try access.stamps.store([(fingerprint, state)])
   }
 }

@@ -6,7 +6,7 @@ extension StoreSession {
   func write(_ remade: RemadeTables) throws {
     try remade.write(database)
     uncomparedTables = nil
-    knownHeldKeys = nil
+    goneKeys.knownHeldKeys = nil
   }
 
   /// Notes that a program has remade tables. Tables that refer to rows with declared columns in
@@ -165,46 +165,6 @@ extension StoreSession {
     let tables = Set(try remadeTables().map(\.table.id))
     uncomparedTables = tables
     return tables
-  }
-
-  /// Notes the key that a deleted row had, if a remade table is not compared yet. Returns false if
-  /// there is no such table, or if bookkeeping has no tombstone of the row.
-  ///
-  /// A row that was inserted unseen into that table, or deleted unseen, may contain the key in its
-  /// own. It is sealed after the deletion, and the key must still mean the deleted row.
-  func keepsKeyUntilCompared(
-    _ key: Int64, of identity: RowIdentity, _ access: TableAccess
-  ) throws -> Bool {
-    guard try !tablesToCompare().isEmpty,
-      try keptRows.row(RowKey(table: access.table.id, identity: identity))?.reason == .tombstone,
-      try access.explicitIdentity(of: key) ?? identity == identity
-    else { return false }
-    try access.setIdentity(identity, of: key)
-    return true
-  }
-
-  /// Frees the keys of rows that were hidden or deleted while tables were to be compared: until
-  /// then, a row that was inserted unseen may refer to them.
-  ///
-  /// - Parameter onlyTaken: Whether to free only keys that a program has given to other rows.
-  func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
-    for table in schema.tables where table.identity == .surrogate {
-      let taken =
-        onlyTaken
-        ? " AND key IN (SELECT \(quoted(table.keyColumns[0])) FROM \(table.quotedName))" : ""
-      try database.execute(
-        sql: """
-          DELETE FROM \(table.identityName) WHERE identity IN \
-          (\(KeptRows.hiddenRows(of: table.id)))\(taken) \
-          AND NOT \(namedCondition("\(table.identityName).key", in: table.id))
-          """)
-    }
-    for held in try RemadeTables.read(database).heldKeys ?? [] where schema.contains(held.table) {
-      let access = try access(held.table)
-      if try onlyTaken && !access.hasRow(localKey: held.key) { continue }
-      if try isNamed(held.key, in: held.table) { continue }
-      try access.forgetKey(held.key, of: RowIdentity(bytes: held.identity))
-    }
   }
 }
 

@@ -26,13 +26,12 @@ final class StoreSession {
   var knownOriginalKeys: OriginalKeys?
   /// The result of ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?
-  /// The result of ``heldKeys(of:)`` for all tables; `nil` until it is first asked for.
-  var knownHeldKeys: [Int: [Int64: RowIdentity]]?
   private let statements: StatementCache
   let keptRows: KeptRows
   let early: EarlyAdditions
   let aside: AsideValues
   let plainKeys: PlainKeys
+  private(set) lazy var goneKeys = KeysOfGoneRows(self)
   let bases: BaseValues
   let ranges: StampRanges
   let history: History

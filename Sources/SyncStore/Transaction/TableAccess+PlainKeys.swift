@@ -26,7 +26,7 @@ extension TableAccess {
 
   /// Returns whether some row may have a plain number in its key.
   func canHavePlainNumbers() throws -> Bool {
-    guard identityStandsForKeys else { return false }
+    guard table.hasKeysInIdentity else { return false }
     return try table.identityPositions.contains { position in
       guard case .key(let parent) = table.columns[position].domain else { return false }
       return try !session.plainKeys.keys(of: parent).isEmpty
@@ -58,13 +58,13 @@ extension TableAccess {
   func rivals(
     of row: RowIdentity, number: (RowKey) throws -> Int64?
   ) throws -> [RowIdentity] {
-    guard identityStandsForKeys,
+    guard table.hasKeysInIdentity,
       let values = IdentityEncoding.values(of: row, count: table.identityPositions.count)
     else { return [] }
     // With a plain number in such a column, a row is shown on no device.
-    let required = Set(table.foreignKeys.filter(\.isRequired).flatMap(\.columns))
+    let enforced = Set(table.foreignKeys.filter(\.isEnforced).flatMap(\.columns))
     let options = try zip(values, table.identityPositions).map { value, position -> [Value] in
-      guard case .key(let parent) = table.columns[position].domain, !required.contains(position)
+      guard case .key(let parent) = table.columns[position].domain, !enforced.contains(position)
       else { return [value] }
       if case .identity(let referred) = value {
         guard let key = try number(RowKey(table: parent, identity: referred)),
@@ -115,7 +115,7 @@ extension TableAccess {
       if try session.importedKey(value, column) == nil { isAmbiguous = true }
       local.append(imported)
     }
-    guard identityStandsForKeys else { return local }
+    guard table.hasKeysInIdentity else { return local }
     if isAmbiguous { return try isInTable(identity) ? local : nil }
     return try keyWithPlainNumbers(local, values) == nil ? local : nil
   }

@@ -13,8 +13,6 @@ final class TableAccess {
   private var updating: [[Int]: SQLStatement] = [:]
   private var inserting: [[Int]: SQLStatement] = [:]
   private var greatestKey: Int64?
-  /// Whether some columns of the identity stand for keys.
-  let identityStandsForKeys: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
     self.table = table
@@ -23,7 +21,6 @@ final class TableAccess {
     stamps = try StampBlocks(
       table: table, database: database, capacity: session.stampBlockBytes,
       columnCount: table.columns.count)
-    identityStandsForKeys = table.hasKeysInIdentity
     let match = Self.match(table.keyColumns)
     let columns = table.columns.map { quoted($0.name) }
     selecting = try SQLStatement(
@@ -52,7 +49,7 @@ final class TableAccess {
       return try originalIdentity(of: key)
     case .columns:
       guard let values = try presentKey(key) ?? loggedKey(key) else {
-        return try heldIdentity(of: key) ?? danglingIdentity(of: key)
+        return try session.goneKeys.heldIdentity(of: key, in: table) ?? danglingIdentity(of: key)
       }
       return identity(of: try logicalKey(values))
     case .primaryKey:
@@ -81,7 +78,7 @@ final class TableAccess {
   func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
     guard case .columns = table.identity else { return try identity(ofLocalKey: key) }
     guard let values = try loggedKey(key) ?? presentKey(key) else {
-      return try heldIdentity(of: key) ?? danglingIdentity(of: key)
+      return try session.goneKeys.heldIdentity(of: key, in: table) ?? danglingIdentity(of: key)
     }
     return identity(of: try earlierLogicalKey(values))
   }
@@ -144,7 +141,7 @@ final class TableAccess {
         return key
       }
       if let key = unseenKeys[identity], try explicitIdentity(of: key) == identity { return key }
-      if let key = try namedKey(of: identity) { return key }
+      if let key = try session.goneKeys.key(of: rowKey(identity)) { return key }
       // A reference that leads nowhere also has the identity that its key would have had from the
       // beginning.
       guard bits.high == table.origin || bits.high == ~table.origin else { return nil }
@@ -165,7 +162,8 @@ final class TableAccess {
       guard let local = try localKey(values, of: identity) else { return nil }
       for (index, value) in local.enumerated() { statement.bind(value, at: index + 1) }
       guard try statement.step() else {
-        return try earlierLocalKey(of: identity, local) ?? heldKey(of: identity)
+        return try earlierLocalKey(of: identity, local)
+          ?? session.goneKeys.heldKey(of: rowKey(identity))
       }
       defer { statement.reset() }
       return statement.integer(at: 0)
@@ -179,9 +177,6 @@ final class TableAccess {
   private var unseenKeys: [RowIdentity: Int64] = [:]
 
   func rememberUnseen(_ key: Int64, of identity: RowIdentity) { unseenKeys[identity] = key }
-
-  /// See ``namedKey(of:)``; `nil` until it is first asked for.
-  var namedKeys: [RowIdentity: Int64]?
 
   private var moved: Set<Int64>?
 
@@ -218,6 +213,10 @@ final class TableAccess {
     return RowIdentity(bytes: statement.bytes(at: 0))
   }
 
+  private func rowKey(_ identity: RowIdentity) -> RowKey {
+    RowKey(table: table.id, identity: identity)
+  }
+
   func fingerprint(_ identity: RowIdentity) -> RowFingerprint {
     session.fingerprint(identity, of: table.identity.kind)
   }
@@ -240,7 +239,7 @@ final class TableAccess {
       greatestKey = key
       return key
     }
-    if let named = try namedKey(of: identity), try !isTaken(named) { return named }
+    if let kept = try session.goneKeys.key(of: rowKey(identity)), try !isTaken(kept) { return kept }
     let original = Bits128(bytes: identity.bytes).flatMap {
       $0.high == table.origin ? Int64(bitPattern: $0.low) : nil
     }
@@ -387,7 +386,7 @@ final class TableAccess {
   func namingKey(of identity: RowIdentity) throws -> [Value]? {
     guard let key = try key(of: identity) else { return nil }
     // A deleted row may have left its number in the keys of other rows as a plain value.
-    if identityStandsForKeys, try self.identity(ofKey: key) != identity { return nil }
+    if table.hasKeysInIdentity, try self.identity(ofKey: key) != identity { return nil }
     return key
   }
 
@@ -435,7 +434,7 @@ final class TableAccess {
     moved = nil
     loggedKeys = nil
     rewritten = nil
-    namedKeys = nil
+    session.goneKeys.forgetMemory(of: table.id)
   }
 
   /// The statement that deletes by key.

@@ -29,7 +29,7 @@ extension StoreVerifier {
 
   /// Reads the values of `docsync_meta` that no other check reads.
   private func readValues() throws {
-    for key in MetaTable.Key.allCases {
+    for key in MetaTable.Key.allCases where key.isJSON {
       let type: any StoredValue.Type
       switch key {
       case .originalKeys: type = OriginalKeys.self
@@ -37,10 +37,8 @@ extension StoreVerifier {
       case .formerNames: type = FormerNames.self
       case .remade: type = RemadeTables.self
       case .incarnations: type = [Incarnation].self
-      // Other checks read them.
-      case .binding, .configuration, .conflictJournal, .place, .commandState: continue
-      // They are no JSON.
-      case .format, .fingerprintKey, .sharedLog, .keyMissing, .journalMode, .plainValues: continue
+      // Other checks read the rest.
+      default: continue
       }
       _ = try MetaTable.value(key, as: type, database)
     }

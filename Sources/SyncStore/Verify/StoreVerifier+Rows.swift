@@ -120,22 +120,13 @@ extension StoreVerifier {
         .identityAmbiguous, table.name, "Two keys have the identity of one row.",
         detail: "row \(RowIdentity(bytes: twice.bytes(at: 0)).hexadecimal)")
     }
-    let alone = try SQLStatement(
-      """
-      SELECT i.key, i.identity FROM \(name) AS i WHERE length(i.identity) = 16 \
-      AND NOT EXISTS (SELECT 1 FROM \(table.quotedName) AS t \
-      WHERE t.\(quoted(table.keyColumns[0])) = i.key) \
-      AND NOT EXISTS (SELECT 1 FROM \(table.logName) AS l WHERE l.k0 = i.key)
-      """, on: database)
-    while try alone.step() {
-      let identity = RowIdentity(bytes: alone.bytes(at: 1))
-      let state = try access.stamps.state(of: access.fingerprint(identity))
-      guard state?.isKept != true,
-        try !session.isNamedOrPlain(alone.integer(at: 0), in: table.id)
-      else { continue }
+    for stray in try session.goneKeys.strayEntries(in: table.id, isNeedless: true)
+    where stray.identity.bytes.count == 16 {
+      let state = try access.stamps.state(of: access.fingerprint(stray.identity))
+      guard state?.isKept != true else { continue }
       note(
         .identityOrphaned, table.name, "An identity belongs to a row that does not exist.",
-        detail: "key \(alone.integer(at: 0)), row \(identity.hexadecimal)")
+        detail: "key \(stray.key), row \(stray.identity.hexadecimal)")
     }
   }
 }

@@ -21,7 +21,9 @@ struct KeyMapping {
   /// The tables of the whole store.
   let new: StoreSchema
   /// The tables in which keys differ.
-  private var mapped: Set<Int> = []
+  private(set) var mapped: Set<Int> = []
+  /// The tables with rows that have a plain number in their key (``plainRows(_:)``).
+  var plainTables: Set<Int> = []
 
   init(database: Database, old: StoreSchema, new: StoreSchema) {
     self.database = database
@@ -31,6 +33,9 @@ struct KeyMapping {
 
   /// Returns whether keys of a table differ.
   func isMapped(_ table: TableSchema) -> Bool { mapped.contains(table.id) }
+
+  /// Returns whether a table has rows that have a plain number in their key.
+  func hasPlainRows(_ table: TableSchema) -> Bool { plainTables.contains(table.id) }
 
   /// Returns the name of the temporary table with the keys of a table: `old` is the key in the
   /// whole store, `new` the key here.
@@ -67,29 +72,39 @@ struct KeyMapping {
 
   /// Creates the temporary tables.
   mutating func build() throws {
-    for table in new.inDependencyOrder(new.tables) {
-      guard table.localKey != nil, let here = old.table(wireName: table.wireName),
-        here.identityDescription == table.identityDescription, here.localKey != nil
-      else { continue }
-      try database.execute(
-        sql: "DROP TABLE IF EXISTS \(Self.keys(table.id)); CREATE TABLE \(Self.keys(table.id)) "
-          + "(old INTEGER PRIMARY KEY, new INTEGER NOT NULL UNIQUE)")
-      switch table.identity {
-      case .surrogate where here.origin == table.origin:
-        try withFunctions { try mapSurrogates(table, here) }
-      case .columns: try mapDeclared(table, here)
-      default: continue
-      }
-      let isEmpty = try Bool.fetchOne(
-        database, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(Self.keys(table.id)))")
-      if isEmpty == false { mapped.insert(table.id) }
+    let tables = new.inDependencyOrder(new.tables)
+    // The keys of the others may contain these.
+    for table in tables where table.identity == .surrogate { try map(table) }
+    for table in tables where table.identity != .surrogate {
+      try notePlainRows(of: table)
+      try map(table)
     }
+  }
+
+  private mutating func map(_ table: TableSchema) throws {
+    guard table.localKey != nil, let here = old.table(wireName: table.wireName),
+      here.identityDescription == table.identityDescription, here.localKey != nil
+    else { return }
+    try database.execute(
+      sql: "DROP TABLE IF EXISTS \(Self.keys(table.id)); CREATE TABLE \(Self.keys(table.id)) "
+        + "(old INTEGER PRIMARY KEY, new INTEGER NOT NULL UNIQUE)")
+    switch table.identity {
+    case .surrogate where here.origin == table.origin:
+      try withFunctions { try mapSurrogates(table, here) }
+    case .columns: try mapDeclared(table, here)
+    default: return
+    }
+    let isEmpty = try Bool.fetchOne(
+      database, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(Self.keys(table.id)))")
+    if isEmpty == false { mapped.insert(table.id) }
   }
 
   /// Removes the temporary tables.
   func remove() throws {
     for table in new.tables {
-      try database.execute(sql: "DROP TABLE IF EXISTS \(Self.keys(table.id))")
+      try database.execute(
+        sql: "DROP TABLE IF EXISTS \(Self.keys(table.id)); "
+          + "DROP TABLE IF EXISTS \(Self.plainRows(table.id))")
     }
   }
 
@@ -188,7 +203,7 @@ struct KeyMapping {
         CREATE TEMP TABLE docsync_pairs (old INTEGER PRIMARY KEY, new INTEGER, own INTEGER);
         INSERT OR IGNORE INTO temp.docsync_pairs (old, new, own) \
         SELECT s.\(key), t.\(hereKey), 1 FROM \(whole) AS s LEFT JOIN main.\(here.quotedName) AS t \
-        ON \(match.joined(separator: " AND "))
+        ON \(match.joined(separator: " AND ")) AND NOT \(isPlainRow(table, row: "s"))
         """)
     try fill(
       table, here,

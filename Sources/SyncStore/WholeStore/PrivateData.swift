@@ -17,9 +17,16 @@ struct PrivateData {
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
-    let emptied = try removeRowsWithoutKey()
-    try removeStatistics(alsoOf: emptied)
-    try removeDerivedText()
+    let withoutKey = try tablesWithRowsWithoutKey()
+    guard !withoutKey.isEmpty || hasExcludedData else { return }
+    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
+    try removeRowsWithoutKey(of: withoutKey, texts)
+    try removeStatistics(alsoOf: withoutKey)
+    try removeDerivedText(texts)
+  }
+
+  private var hasExcludedData: Bool {
+    !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty
   }
 
   private var excludedTables: [SQLName] {
@@ -44,19 +51,23 @@ struct PrivateData {
       sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
   }
 
-  /// Removes rows with NULL in their key, also from full-text tables. Returns the tables that had
-  /// such rows.
-  private func removeRowsWithoutKey() throws -> [SQLName] {
-    var emptied: [SQLName] = []
-    for table in schema.tables where table.canLoseKeys {
-      let hasSome = try Bool.fetchOne(
+  private func tablesWithRowsWithoutKey() throws -> [SQLName] {
+    try schema.tables.filter { table in
+      guard table.canLoseKeys else { return false }
+      return try Bool.fetchOne(
         database,
         sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName) AS t "
-          + "WHERE \(table.isWithoutKey("t")))")
-      if hasSome == true { emptied.append(table.name) }
-    }
-    guard !emptied.isEmpty else { return [] }
-    let texts = try FedTables(database: database, virtualTables: virtualTables)
+          + "WHERE \(table.isWithoutKey("t")))") == true
+    }.map(\.name)
+  }
+
+  /// Removes rows with NULL in their key, also from full-text tables.
+  ///
+  /// - Parameter emptied: The tables that have such rows.
+  private func removeRowsWithoutKey(
+    of emptied: [SQLName], _ texts: FilledVirtualTables
+  ) throws {
+    guard !emptied.isEmpty else { return }
     var unknown: Set<SQLName> = []
     for table in schema.tables where emptied.contains(table.name) {
       let isWithoutKey = "DELETE FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))"
@@ -68,11 +79,10 @@ struct PrivateData {
       let isContent = content.map { table in emptied.contains { $0.isSame(as: table) } } ?? false
       if unknown.contains(name) && !isContent {
         try empty(name, sql: sql, content: content)
-      } else if isContent || emptied.contains(where: { texts.isFed(name, by: $0) }) {
+      } else if isContent || emptied.contains(where: { texts.isFilled(name, by: $0) }) {
         try forgetWords(of: name, sql: sql, content: content)
       }
     }
-    return emptied
   }
 
   private var virtualTables: [SQLName] {
@@ -101,19 +111,14 @@ struct PrivateData {
 
   /// Rebuilds or empties the virtual tables with words of excluded data. Virtual tables are not
   /// synchronized but are part of the copy, so that a search works at once.
-  private func removeDerivedText() throws {
-    guard !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty else { return }
-    let triggers = try String.fetchAll(
-      database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger'"
-    ).compactMap(AppTrigger.init)
+  private func removeDerivedText(_ texts: FilledVirtualTables) throws {
+    guard hasExcludedData else { return }
     for name in virtualTables {
       let sql = try definition(of: name)
       let content = Self.contentTable(sql)
       let isConcerned =
         content.map(isPrivate) ?? false
-        || triggers.contains { trigger in
-          trigger.statements(writingTo: name).contains { readsPrivateData($0, of: trigger) }
-        }
+        || texts.isFilled(name) { readsPrivateData($0, of: $1) }
       if isConcerned { try empty(name, sql: sql, content: content) }
     }
   }

@@ -3,10 +3,10 @@ import SyncModel
 
 /// The virtual tables that triggers of the application fill, such as full-text tables, in a copy of
 /// a store.
-struct FedTables {
+struct FilledVirtualTables {
   let database: Database
+  let virtualTables: [SQLName]
   private let triggers: [AppTrigger]
-  private let virtualTables: [SQLName]
 
   init(database: Database, virtualTables: [SQLName]) throws {
     self.database = database
@@ -19,11 +19,18 @@ struct FedTables {
   }
 
   /// Returns whether a trigger writes values of a table to a virtual table.
-  func isFed(_ virtualTable: SQLName, by table: SQLName) -> Bool {
+  func isFilled(_ virtualTable: SQLName, by table: SQLName) -> Bool {
+    isFilled(virtualTable) { statement, trigger in
+      trigger.tableName.isSame(as: table) || statement.contains { $0.isName(table) }
+    }
+  }
+
+  /// Returns whether a statement of a trigger that writes to a virtual table meets a condition.
+  func isFilled(
+    _ virtualTable: SQLName, by condition: (_ statement: [SQLTokens.Token], AppTrigger) -> Bool
+  ) -> Bool {
     triggers.contains { trigger in
-      trigger.statements(writingTo: virtualTable).contains { statement in
-        trigger.tableName.isSame(as: table) || statement.contains { $0.isName(table) }
-      }
+      trigger.statements(writingTo: virtualTable).contains { condition($0, trigger) }
     }
   }
 
@@ -45,23 +52,23 @@ struct FedTables {
   ///
   /// - Parameter deletion: The statement that deletes the rows.
   func remove(by deletion: String, from table: SQLName) throws -> Set<SQLName> {
-    let fed = virtualTables.filter { isFed($0, by: table) }
-    guard !fed.isEmpty else {
+    let filled = virtualTables.filter { isFilled($0, by: table) }
+    guard !filled.isEmpty else {
       try database.execute(sql: deletion)
       return []
     }
     try database.execute(sql: "SAVEPOINT docsync_clearing")
     do {
-      let before = try fed.map(rowCount)
+      let before = try filled.map(rowCount)
       try copyDeletionTriggers(of: table)
       try database.execute(sql: deletion)
       let deleted = database.changesCount
       try dropCopies()
-      let after = try fed.map(rowCount)
+      let after = try filled.map(rowCount)
       try database.execute(sql: "RELEASE docsync_clearing")
       // A trigger may look for a row by its key, which is NULL, and find none.
       return Set(
-        zip(fed, zip(before, after)).compactMap { name, counts in
+        zip(filled, zip(before, after)).compactMap { name, counts in
           isCleared(name, of: table) && counts.0 - counts.1 >= deleted ? nil : name
         })
     } catch let error as DatabaseError where Self.canBeOfTrigger(error) {
@@ -69,7 +76,7 @@ struct FedTables {
       try database.execute(sql: "ROLLBACK TO docsync_clearing; RELEASE docsync_clearing")
     }
     try database.execute(sql: deletion)
-    return Set(fed)
+    return Set(filled)
   }
 
   private func rowCount(_ virtualTable: SQLName) throws -> Int {
