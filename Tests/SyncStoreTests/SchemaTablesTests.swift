@@ -175,8 +175,8 @@ import Testing
     let listed = lines[(start + 2)...].prefix { $0.hasPrefix("|") }
     #expect(listed.count == SchemaTables.known.count)
     for table in SchemaTables.known {
-      let columns = table.columns.map { "`\($0)`" }.joined(separator: ", ")
-      #expect(listed.contains { $0.hasPrefix("| `\(table.table)` | \(columns) | ") }, "\(table)")
+      let columns = table.columns.joined(separator: ", ")
+      #expect(listed.contains { $0.hasPrefix("| \(table.table) | \(columns) | ") }, "\(table)")
     }
   }
 
