@@ -11,6 +11,18 @@ import Testing
     try #require(scratch.succeed("digest", store, "--json").json()["visible"] as? String)
   }
 
+  /// A user keeps other files in the shared folder.
+  @Test func filesOfOtherProgramsAreNothingToLookAfter() throws {
+    try scratch.sql("a.db", "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")
+    try scratch.succeed("init", "a.db", "--directory", "shared")
+    for name in ["mine.db", ".stfolder", "desktop.ini", "letter.txt~"] {
+      try Data("mine".utf8).write(to: URL(filePath: scratch.path + "/shared/" + name))
+    }
+    let verified = try scratch.succeed("verify", "a.db").output
+    #expect(verified.contains("This is not a file of DocumentSync."))
+    #expect(!verified.contains("may be removed"))
+  }
+
   @Test func twoDevicesEditAndAgree() throws {
     try scratch.makeTwoDevices()
     try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('from a')")

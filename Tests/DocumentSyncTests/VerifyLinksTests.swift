@@ -250,7 +250,7 @@ private let remedies: [(Damage, String)] = [
       let path = try $0.publishTombstone()
       try $0.flip(path)
       return [Found(.damaged, path)]
-    }, "Nothing need be done"
+    }, "You need not do anything"
   ),
   (
     Damage("a client's description") {

@@ -143,6 +143,73 @@ import Testing
     try converge(devices, "SELECT body, color, stars FROM note", ["a|none|4"])
   }
 
+  /// The table of migrations has another form there, and the whole store has other rows.
+  @Test(arguments: [0, 1]) func aTableOfAnotherFormIsTakenOver(by index: Int) throws {
+    var configuration = StoreConfiguration()
+    configuration.schemaTables = ["versions"]
+    configuration.excludedTables = ["trail"]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE versions (number INTEGER PRIMARY KEY, note);
+      CREATE TABLE trail (what);
+      CREATE TRIGGER v_ai AFTER INSERT ON versions BEGIN INSERT INTO trail VALUES (NEW.number); END;
+      CREATE TABLE t (k TEXT PRIMARY KEY); INSERT INTO versions VALUES (1, 'a');
+      """, configuration: configuration)
+    try devices[0].run(
+      """
+      DROP TABLE versions; CREATE TABLE versions (number INTEGER PRIMARY KEY, name NOT NULL);
+      CREATE TRIGGER v_ai AFTER INSERT ON versions BEGIN INSERT INTO trail VALUES (NEW.number); END;
+      INSERT INTO versions VALUES (1, 'one'), (2, 'two');
+      """)
+    let whole = try snapshot(devices[1 - index], "whole")
+    _ = try devices[index].store.replaceContent(withSnapshotAt: whole)
+    for query in [
+      "SELECT * FROM versions", "SELECT sql FROM sqlite_schema WHERE name = 'versions'",
+      "SELECT sql FROM sqlite_schema WHERE name = 'v_ai'",
+    ] {
+      #expect(try devices[index].rows(query) == devices[1 - index].rows(query))
+    }
+    #expect(try devices[index].rows("SELECT count(*) FROM versions") == [index == 0 ? "1" : "2"])
+    #expect(try devices[index].rows("SELECT * FROM sqlite_schema WHERE name = 'v_ai'").count == 1)
+  }
+
+  /// A migration that only adds a table was made in a database that joins.
+  @Test func aDatabaseThatJoinsBringsItsMigrations() throws {
+    let schema = """
+      CREATE TABLE django_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, app TEXT, name TEXT);
+      CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);
+      CREATE TABLE knex_migrations_lock ("index" INTEGER PRIMARY KEY, is_locked INTEGER);
+      CREATE TABLE t (k TEXT PRIMARY KEY);
+      INSERT INTO django_migrations VALUES (1, 'a', '1'); INSERT INTO alembic_version VALUES ('v1');
+      INSERT INTO knex_migrations_lock VALUES (1, 1);
+      """
+    let first = try scratch.devices(1, schema)[0]
+    try first.run("INSERT INTO django_migrations VALUES (2, 'b', '1')")
+    let path = scratch.path + "/joining.db"
+    try Program(path).run(
+      schema + """
+        CREATE TABLE tag (name TEXT PRIMARY KEY); INSERT INTO tag VALUES ('red');
+        CREATE TABLE "SequelizeMeta" (name VARCHAR(255) PRIMARY KEY);
+        INSERT INTO "SequelizeMeta" VALUES ('one.js');
+        INSERT INTO django_migrations VALUES (2, 'a', '2'); UPDATE alembic_version SET version_num = 'v2';
+        """)
+    let whole = try snapshot(first, "whole")
+    #expect(try Program(whole).rows("SELECT is_locked FROM knex_migrations_lock") == ["0"])
+    let (store, merged) = try LocalStore.adopt(
+      snapshotAt: whole, mergingDatabaseAt: path, binding: scratch.binding("joined"))
+    let device = try Device(store: store, path: whole)
+    #expect(merged.newTables == ["SequelizeMeta", "tag"])
+    #expect(
+      try device.rows("SELECT app || name FROM django_migrations ORDER BY id")
+        == ["a1", "b1", "a2"])
+    #expect(try device.rows("SELECT * FROM alembic_version") == ["v1"])
+    #expect(try device.rows("SELECT * FROM SequelizeMeta") == ["one.js"])
+    #expect(try device.rows("SELECT is_locked FROM knex_migrations_lock") == ["0"])
+    try first.receive(from: device)
+    #expect(try first.store.status().unknownNames == ["tag"])
+  }
+
   @Test func aTableThatIsExcludedStaysOutOfWholeStores() throws {
     var configuration = StoreConfiguration()
     configuration.excludedTables = ["grdb_migrations"]

@@ -122,7 +122,7 @@ struct DamageRemedies {
       }
     case .tombstone:
       setHarmless(
-        &finding, "Nothing need be done: only who deleted the document, and when, is lost.")
+        &finding, "You need not do anything: only who deleted the document, and when, is lost.")
     case .description(let client):
       guard isGone(client) else {
         guard finding.kind == .malformed else { return }
@@ -130,7 +130,7 @@ struct DamageRemedies {
           &finding, by: "let its device run \(.synchronizeThoroughly), which writes it again")
       }
       setHarmless(
-        &finding, "Nothing need be done: its device is gone, and only its name is lost.")
+        &finding, "You need not do anything: its device is gone, and only its name is lost.")
     case .removal:
       mend(
         &finding,
@@ -139,7 +139,7 @@ struct DamageRemedies {
     case .marker(let client, let key):
       if isFormer(key, &finding) { return }
       guard isGone(client, in: key) else { return }
-      setHarmless(&finding, "Nothing need be done: no device waits for its author any more.")
+      setHarmless(&finding, "You need not do anything: no device waits for its author any more.")
     case .changes(let client, let numbers, let key):
       if isFormer(key, &finding) { return }
       amend(&finding, of: client, numbers, key, path)
@@ -197,7 +197,7 @@ struct DamageRemedies {
     if isLacking {
       finding.remedy = Self.byReset
     } else if isContained {
-      setHarmless(&finding, "Nothing need be done: every device has what was in it.")
+      setHarmless(&finding, "You need not do anything: every device has what was in it.")
     } else {
       finding.remedy =
         "Run \(.upload) on a device that has the document, so that others can join without "
@@ -223,7 +223,7 @@ struct DamageRemedies {
     }
     setHarmless(
       &finding,
-      "Nothing need be done: the document was deleted or begun again since, and no device reads "
+      "You need not do anything: the document was deleted or begun again since, and no device reads "
         + "the file.")
     return true
   }

@@ -259,7 +259,7 @@ extension ForeignName.Reason {
     case .system: "An operating system keeps a file here."
     case .wrongKind:
       "A link, a folder or a device is in the place of a file or a folder of DocumentSync."
-    case .unknown: "This is not a file of DocumentSync; it is ignored."
+    case .unknown: "This is not a file of DocumentSync."
     }
   }
 }

@@ -56,7 +56,7 @@ extension VerifyReport.Finding.Kind {
       "Move the file out of the shared directory. If it is missing then, \(Self.putBack)."
     case .unreadable: "Check the permissions, the connection and the disk, then verify again."
     case .leftover:
-      "Nothing need be done: that client removes it at its next synchronization, and no other device does. "
+      "You need not do anything: that client removes it at its next synchronization, and no other device does. "
         + "If it is gone, the file may be removed."
     case .malformed:
       "Update DocumentSync on its author's device, then run \(.upload) there, so that others "
@@ -75,8 +75,8 @@ extension VerifyReport.Finding.Kind {
     case .wrongKind:
       "Move away what stands there. If one of our files is missing then, \(Self.putBack)."
     case .temporaryFile:
-      "Nothing need be done: it is ignored. If it stays for days it may be removed."
-    default: "Nothing need be done: it is ignored, and may be removed."
+      "You need not do anything: it is ignored. If it stays for days it may be removed."
+    default: "You need not do anything: DocumentSync ignores it."
     }
   }
 
@@ -86,7 +86,7 @@ extension VerifyReport.Finding.Kind {
       "Check that this is the shared directory and that it has arrived completely. If the file is "
         + "lost, run \(.synchronizeThoroughly) on a device that has a document of it."
     case .applicationRivals:
-      "Nothing need be done: the one with the lowest identifier counts on every device."
+      "You need not do anything: the one with the lowest identifier counts on every device."
     case .applicationOther: "Use the directory of this application."
     case .rootMissing:
       "Check that this is the shared directory of the document and that it has arrived completely. "
@@ -117,7 +117,7 @@ extension VerifyReport.Finding.Kind {
       "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
         + "store in place of those that it has no more."
     case .changeSetNotCleared:
-      "Nothing need be done: its author removes it at its next vacuum."
+      "You need not do anything: its author removes it at its next vacuum."
     case .changeSetClaimedTwice, .commandClaimedTwice:
       "Sync every copy of the author's store: a copied or restored store becomes a device of its "
         + "own. The file of the lower hash counts."
@@ -127,7 +127,8 @@ extension VerifyReport.Finding.Kind {
     case .chainBroken, .commandChainBroken, .dependencyDiffers:
       "Sync every copy of the author's store. If a file was copied here from another directory, "
         + "move it away and \(Self.putBack)."
-    case .segmentOverlap: "Nothing need be done: the next compaction of their author joins them."
+    case .segmentOverlap:
+      "You need not do anything: the next compaction of their author joins them."
     default:
       "Move the segment out of the shared directory, and \(Self.putBack); or have a device that has "
         + "the document run \(.upload)."
@@ -176,7 +177,7 @@ extension VerifyReport.Finding.Kind {
     case .rowUnknown:
       "A program wrote it while nothing was captured, so that no other device has it: delete the row "
         + "and insert it again."
-    case .identityOrphaned: "Nothing need be done, unless rows are missing."
+    case .identityOrphaned: "You need not do anything, unless rows are missing."
     case .rowWithoutKey: "Give them keys, if other devices are to have them."
     case .outboxDamaged, .recordDamaged:
       "Restore the file from a backup or join the document again with \(.joinReplacing), and "
@@ -189,7 +190,8 @@ extension VerifyReport.Finding.Kind {
         + "its own."
     case .storeRetired:
       "Run \(.synchronize): it goes on as a new device, and all its edits arrive."
-    case .storeMoved: "Nothing need be done: the next \(.synchronize) makes it a device of its own."
+    case .storeMoved:
+      "You need not do anything: the next \(.synchronize) makes it a device of its own."
     case .directoryAway: "Check the path, or connect the shared directory, then verify again."
     case .bindingMissing: "Run \(.synchronize), which says what has become of the document."
     case .ownFileMissing: "Run \(.synchronizeThoroughly), which puts back what is missing."

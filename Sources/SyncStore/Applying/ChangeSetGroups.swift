@@ -21,8 +21,9 @@ struct ChangeSetGroups {
     clockTolerance = options.clockTolerance
   }
 
-  /// Runs `body`, which is to apply one group, and adds what it reports if it succeeds. If a change set cannot be applied because of its
-  /// content, refuses it, or applies the group one by one to find out which one it is.
+  /// Runs `body`, which is to apply one group, and adds what it reports if it succeeds. If a change
+  /// set cannot be applied because of its content, refuses it, or applies the group one by one to
+  /// find out which one it is.
   mutating func attempt(
     _ report: inout ApplyReport, _ body: (inout Self, inout ApplyReport) throws -> Void
   ) throws {

@@ -32,6 +32,7 @@ struct DatabaseJoin {
       try session.conflicts.journal.finish()
       session = try renewedSession(database)
     }
+    try local.addMigrations(to: session.schema)
     let merge = try DatabaseMerge(
       session: session, former: former, prefer: prefer, random: random, work: work,
       checkCancellation: checkCancellation)

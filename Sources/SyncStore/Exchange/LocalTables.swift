@@ -60,6 +60,67 @@ struct LocalTables {
     }
   }
 
+  /// Adds the migrations that the database records and the document does not: the tables are those
+  /// of both by now, so the application need not repeat a migration that it made in one of them.
+  ///
+  /// - Parameter schema: The schema with the new tables.
+  func addMigrations(to schema: StoreSchema) throws {
+    let new = Set(newTables.map { $0.name.folded })
+    for name in schema.leftOut.filter({ $0.value == .schema }).keys.sorted() {
+      guard let table = former.table(named: name) else { continue }
+      let known = try SchemaTables.entry(of: name, database)
+      // The document has no row yet that could differ from those of the database.
+      let isNew = new.contains(name.folded)
+      guard isNew || known.map({ $0.content == .migrations }) ?? true else { continue }
+      let present = Set(try columnNames(of: name).map { $0.folded })
+      let columns = table.columns.filter { present.contains($0.folded) }
+      let identifying = known?.columns ?? columns
+      // Another migration may have the number that the database gives to this one.
+      let key = try known.map { _ in try integerKey(of: name) } ?? nil
+      let others =
+        isNew
+        ? columns
+        : columns.filter { column in
+          !(key?.isSame(as: column) ?? false) || identifying.contains { $0.isSame(as: column) }
+        }
+      let reading = try SQLStatement(
+        "SELECT \((identifying + others).map(quoted).joined(separator: ", ")) "
+          + "FROM main.\(quoted(table.name))", on: former.database)
+      let finding = try SQLStatement(
+        "SELECT 1 FROM main.\(quoted(name)) WHERE "
+          + identifying.map { "\(quoted($0)) IS ?" }.joined(separator: " AND "), on: database)
+      let adding = try SQLStatement(
+        "INSERT OR IGNORE INTO main.\(quoted(name)) "
+          + "(\(others.map(quoted).joined(separator: ", "))) "
+          + "VALUES (\(others.map { _ in "?" }.joined(separator: ", ")))", on: database)
+      while try reading.step() {
+        for index in identifying.indices { finding.bind(reading.value(at: index), at: index + 1) }
+        let isThere = try finding.step()
+        finding.reset()
+        if isThere { continue }
+        for index in others.indices {
+          adding.bind(reading.value(at: identifying.count + index), at: index + 1)
+        }
+        try adding.run()
+      }
+    }
+  }
+
+  private func columnNames(of table: SQLName) throws -> [SQLName] {
+    try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+      .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
+  }
+
+  /// Returns the column of a single `INTEGER PRIMARY KEY` that tells no migration from others.
+  private func integerKey(of table: SQLName) throws -> SQLName? {
+    let key = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+      .filter { ($0["pk"] as Int) > 0 }
+    guard key.count == 1, let column = key.first,
+      (column["type"] as String).uppercased() == "INTEGER"
+    else { return nil }
+    return column["name"]
+  }
+
   private func entries(of table: SQLName) -> [FormerDatabase.Entry] {
     former.entries.filter {
       ["index", "trigger"].contains($0.type) && $0.table.folded == table.folded

@@ -1,7 +1,8 @@
 import GRDB
 import SyncModel
 
-/// The exchange of a table's rows that have a plain number in their key (``KeyMapping/plainRows(_:)``).
+/// The exchange of a table's rows that have a plain number in their key
+/// (``KeyMapping/plainRows(_:)``).
 ///
 /// Their plain numbers stay as they are, and the rest of their keys is mapped. If another row has the
 /// same key here, one of the two is parked, as when the two arrive in change sets. Which one is

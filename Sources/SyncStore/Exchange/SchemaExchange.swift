@@ -150,20 +150,36 @@ struct SchemaExchange {
     for entry in missing(["table"]) where new.table(named: entry.name) == nil {
       try adapt(entry)
     }
-    for entry in missing(["view", "trigger"])
-    where try entry.type == "view" || exists(entry.table) {
+    // Triggers go with a table that takes another form.
+    let present = try SQLName.fetchSet(
+      database,
+      sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type IN ('view', 'trigger')")
+    for entry in there where ["view", "trigger"].contains(entry.type) {
+      guard !present.contains(entry.key), try entry.type == "view" || exists(entry.table) else {
+        continue
+      }
       try database.execute(sql: entry.sql)
     }
   }
 
   /// Gives the tables in which migrations are recorded the rows that they have in the whole store.
   func takeSchemaTables() throws {
-    let tables = new.leftOut.filter { $0.value == .schema }.keys.sorted()
-    for name in tables {
-      let columns = try columnNames(name).map(quoted).joined(separator: ", ")
+    for name in new.leftOut.filter({ $0.value == .schema }).keys.sorted() {
+      let isKept = here[name.folded] != nil
+      // A migration that runs here holds the lock.
+      if isKept, case .lock? = try SchemaTables.entry(of: name, database)?.content { continue }
+      let columns = try columnNames(name).map { "t.\(quoted($0))" }.joined(separator: ", ")
+      let here = "SELECT \(columns) FROM main.\(quoted(name)) AS t"
+      let there = "SELECT \(columns) FROM \(KeyMapping.attached).\(quoted(name)) AS t"
+      let differs = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (\(here) EXCEPT \(there)) OR EXISTS (\(there) EXCEPT \(here)) "
+          + "OR (SELECT count(*) FROM (\(here))) <> (SELECT count(*) FROM (\(there)))")
+      guard differs == true else { continue }
+      let names = try columnNames(name).map(quoted).joined(separator: ", ")
       try database.execute(
-        sql: "DELETE FROM main.\(quoted(name)); INSERT INTO main.\(quoted(name)) (\(columns)) "
-          + "SELECT \(columns) FROM \(KeyMapping.attached).\(quoted(name))")
+        sql: "DELETE FROM main.\(quoted(name)); "
+          + "INSERT INTO main.\(quoted(name)) (\(names)) \(there)")
     }
   }
 
@@ -200,12 +216,16 @@ struct SchemaExchange {
     try database.execute(sql: entry.sql)
   }
 
-  /// Creates a table that stays on this device, or gives it the form that it has in the whole
-  /// store. The whole store has no rows of it.
+  /// Creates a table that is not synchronized, or gives it the form that it has in the whole store,
+  /// and the rows that it has here. A table in which migrations are recorded gets its rows later.
   private func adapt(_ entry: Entry) throws {
     guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
     guard former.type == "table", !former.isVirtual else { return }
     let name = quoted(former.name)
+    if new.leftOut.contains(where: { $0.value == .schema && $0.key.folded == entry.key }) {
+      try database.execute(sql: "DROP TABLE main.\(name)")
+      return try database.execute(sql: entry.sql)
+    }
     try database.execute(sql: "SAVEPOINT docsync_adapt")
     do {
       let columns = Set(try columnNames(former.name).map { $0.folded })

@@ -8,13 +8,37 @@ import SyncModel
 /// never make that change itself.
 enum SchemaTables {
   struct Known {
-    var table: SQLName
-    /// Columns that the table must have, so that a table of the user with the same name counts as
-    /// such.
-    var columns: [SQLName]
+    /// What the rows of a table are.
+    enum Content: Equatable {
+      /// One row for each migration that has run.
+      case migrations
+      /// The present version, or settings.
+      case state
+      /// A lock that a running migration holds.
+      case lock(release: String)
+    }
 
-    init(_ table: SQLName, _ columns: SQLName...) {
-      (self.table, self.columns) = (table, columns)
+    var table: SQLName
+    /// Columns that the table must have, so that a user's own table with this name is synchronized.
+    /// Those of a migration tell it from others.
+    var columns: [SQLName]
+    var content: Content
+    /// Further columns, if the table must have no others: its name is a common word.
+    var onlyBeside: [SQLName]?
+
+    init(
+      _ table: SQLName, _ columns: SQLName..., content: Content = .migrations,
+      onlyBeside: [SQLName]? = nil
+    ) {
+      (self.table, self.columns, self.content) = (table, columns, content)
+      self.onlyBeside = onlyBeside
+    }
+
+    fileprivate func fits(_ present: [SQLName]) -> Bool {
+      let present = Set(present.map(\.folded))
+      let wanted = Set(columns.map(\.folded))
+      guard let onlyBeside else { return wanted.isSubset(of: present) }
+      return wanted.union(onlyBeside.map(\.folded)) == present
     }
   }
 
@@ -22,34 +46,42 @@ enum SchemaTables {
   static let known = [
     Known("grdb_migrations", "identifier"),  // GRDB
     Known("schema_migrations", "version"),  // Rails, Ecto, golang-migrate
-    Known("ar_internal_metadata", "key", "value"),  // Rails
+    Known("ar_internal_metadata", "key", "value", content: .state),  // Rails
     Known("django_migrations", "app", "name"),  // Django
-    Known("alembic_version", "version_num"),  // Alembic
-    Known("room_master_table", "identity_hash"),  // Room
-    Known("android_metadata", "locale"),  // Android
+    Known("alembic_version", "version_num", content: .state),  // Alembic
+    Known("room_master_table", "identity_hash", content: .state),  // Room
+    Known("android_metadata", "locale", content: .state),  // Android
     Known("_sqlx_migrations", "version", "checksum"),  // SQLx
     Known("__EFMigrationsHistory", "MigrationId"),  // Entity Framework Core
-    Known("__EFMigrationsLock", "Timestamp"),  // Entity Framework Core
+    Known(
+      "__EFMigrationsLock", "Timestamp",
+      content: .lock(release: "DELETE FROM __EFMigrationsLock")),  // Entity Framework Core
     Known("knex_migrations", "name", "batch"),  // Knex
-    Known("knex_migrations_lock", "is_locked"),  // Knex
+    Known(
+      "knex_migrations_lock", "is_locked",
+      content: .lock(release: "UPDATE knex_migrations_lock SET is_locked = 0")),  // Knex
     Known("flyway_schema_history", "installed_rank"),  // Flyway
     Known("_prisma_migrations", "migration_name"),  // Prisma
     Known("__drizzle_migrations", "hash"),  // Drizzle
     Known("kysely_migration", "name"),  // Kysely
-    Known("kysely_migration_lock", "is_locked"),  // Kysely
+    Known(
+      "kysely_migration_lock", "is_locked",
+      content: .lock(release: "UPDATE kysely_migration_lock SET is_locked = 0")),  // Kysely
     Known("SequelizeMeta", "name"),  // Sequelize
-    Known("migrations", "migration", "batch"),  // Laravel
-    Known("migrations", "timestamp", "name"),  // TypeORM
+    Known("migrations", "migration", "batch", onlyBeside: ["id"]),  // Laravel
+    Known("migrations", "timestamp", "name", onlyBeside: ["id"]),  // TypeORM
     Known("doctrine_migration_versions", "version"),  // Doctrine
     Known("phinxlog", "version"),  // Phinx
     Known("goose_db_version", "version_id"),  // goose
     Known("__diesel_schema_migrations", "version"),  // Diesel
     Known("refinery_schema_history", "version"),  // Refinery
-    Known("DATABASECHANGELOG", "MD5SUM"),  // Liquibase
-    Known("DATABASECHANGELOGLOCK", "LOCKED"),  // Liquibase
+    Known("DATABASECHANGELOG", "ID", "AUTHOR", "FILENAME"),  // Liquibase
+    Known(
+      "DATABASECHANGELOGLOCK", "LOCKED",
+      content: .lock(release: "UPDATE DATABASECHANGELOGLOCK SET LOCKED = 0")),  // Liquibase
     Known("_fluent_migrations", "name", "batch"),  // Fluent
-    Known("Z_METADATA", "Z_PLIST"),  // Core Data
-    Known("Z_MODELCACHE", "Z_CONTENT"),  // Core Data
+    Known("Z_METADATA", "Z_PLIST", content: .state),  // Core Data
+    Known("Z_MODELCACHE", "Z_CONTENT", content: .state),  // Core Data
   ]
 
   /// Returns whether a table records migrations.
@@ -57,11 +89,16 @@ enum SchemaTables {
     _ name: SQLName, _ configuration: StoreConfiguration, _ database: Database
   ) throws -> Bool {
     if configuration.schemaTables.contains(where: { $0.isSame(as: name) }) { return true }
+    return try entry(of: name, database) != nil
+  }
+
+  /// Returns the known table that a table is; `nil` if it is none.
+  static func entry(of name: SQLName, _ database: Database) throws -> Known? {
     let candidates = known.filter { $0.table.isSame(as: name) }
-    guard !candidates.isEmpty else { return false }
-    let columns = try database.columns(in: name.text).map { SQLName($0.name).folded }
-    return candidates.contains { candidate in
-      candidate.columns.allSatisfy { columns.contains($0.folded) }
-    }
+    guard !candidates.isEmpty else { return nil }
+    let columns = try Row.fetchAll(
+      database, sql: "PRAGMA main.table_xinfo(\(quoted(name)))"
+    ).map { $0["name"] as SQLName }
+    return candidates.first { $0.fits(columns) }
   }
 }

@@ -59,7 +59,7 @@ extension TableAccess {
           FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
           WHERE op = \(Entry.insert.rawValue) AND balance >= 0 AND NOT EXISTS \
           (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0) \
-          AND NOT \(session.goneKeys.containedCondition("k0", in: table.id))
+          AND NOT \(session.goneKeys.containedCondition("+k0", in: table.id))
           """
       ).filter { try !isKnown($0) }
       keys.gone.subtract(keys.unseen)

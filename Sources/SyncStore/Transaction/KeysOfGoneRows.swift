@@ -35,6 +35,9 @@ final class KeysOfGoneRows {
   }
 
   /// Returns the SQL condition that a row contains a key of a table in its own key.
+  ///
+  /// - Parameter key: A column of integers, or an expression: a column without a type does not equal
+  ///   numbers in columns of text.
   func containedCondition(_ key: String, in table: Int) -> String {
     let terms = schema.namers(of: table).map { namer in
       // One search, or one scan, for all keys. A row without a key contains NULL.
@@ -79,7 +82,6 @@ final class KeysOfGoneRows {
       return isFound ? keys : []
     }
     let wanted = "temp.docsync_wanted_keys"
-    // A column without a type compares like a bound number.
     try session.database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_wanted_keys (key)")
     let adding = try SQLStatement("INSERT INTO \(wanted) (key) VALUES (?)", on: session.database)
@@ -91,7 +93,8 @@ final class KeysOfGoneRows {
     for (table, name) in columns {
       let reading = try SQLStatement(
         "SELECT DISTINCT \(name) FROM \(table.quotedName) "
-          + "WHERE \(name) IN (SELECT key FROM \(wanted))", on: session.database)
+          // An expression compares like a bound number, also with a column of text.
+          + "WHERE \(name) IN (SELECT +key FROM \(wanted))", on: session.database)
       while try reading.step() {
         if let key = Value.key(reading.value(at: 0)) { found.insert(key) }
       }

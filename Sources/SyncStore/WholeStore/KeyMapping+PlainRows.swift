@@ -24,6 +24,13 @@ extension KeyMapping {
       .joined(separator: " AND ")
   }
 
+  /// Returns the key columns of the temporary table, with the collations of the table's own.
+  private static func collatedKeys(_ table: TableSchema) -> [String] {
+    zip(table.keyColumns.indices, table.identityPositions).map {
+      "k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }
+  }
+
   /// Returns the SQL condition that a row here has this number for its key, and no row of the whole
   /// store.
   func isOnlyHere(_ term: String, _ table: Int) -> String {
@@ -49,9 +56,7 @@ extension KeyMapping {
       return isOnlyHere("s.\(quoted(table.keyColumns[index]))", column.parent) + " AS p\(index)"
     }
     let isPlain = keyed.map { isOnlyHere("s.\(quoted(table.keyColumns[$0.index]))", $0.parent) }
-    let collated = zip(table.keyColumns.indices, table.identityPositions).map {
-      "k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
-    }
+    let collated = Self.collatedKeys(table)
     try database.execute(
       sql: """
         DROP TABLE IF EXISTS \(name);
@@ -78,7 +83,8 @@ extension KeyMapping {
       guard let key = try wholeKey(of: identity, table),
         try plain.contains(where: { try isMapped(key[$0.index], $0.parent) })
       else { continue }
-      let match = table.keyColumns.indices.map { "k\($0) = ?\($0 + 1)" }
+      // The identity contains text in the form that its collation makes of it.
+      let match = Self.collatedKeys(table).enumerated().map { "\($1) = ?\($0 + 1)" }
         .joined(separator: " AND ")
       let source = table.keyColumns.enumerated().map { "s.\(quoted($1)) = ?\($0 + 1)" }
         .joined(separator: " AND ")

@@ -16,6 +16,12 @@ struct PrivateData {
     for table in Self.tables { try database.execute(sql: "DELETE FROM \(table)") }
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
+    // Another device does not run the migration that this one may be running.
+    for (name, reason) in schema.leftOut where reason == .schema {
+      if case .lock(let release)? = try SchemaTables.entry(of: name, database)?.content {
+        try database.execute(sql: release)
+      }
+    }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     let withoutKey = try tablesWithRowsWithoutKey()
     guard !withoutKey.isEmpty || hasExcludedData else { return }

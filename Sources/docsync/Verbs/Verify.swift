@@ -63,8 +63,12 @@ struct Verify: Verb {
   }
 
   private static func status(_ report: VerifyReport) -> ExitStatus {
-    guard let severity = report.severity else { return .done }
-    if severity == .error { return .failed }
+    // Files of other programs are no reason to look after anything.
+    let foreign: Set<VerifyReport.Finding.Kind> = [
+      .unknownName, .hiddenFile, .systemFile, .backupFile,
+    ]
+    guard report.findings.contains(where: { !foreign.contains($0.kind) }) else { return .done }
+    if report.severity == .error { return .failed }
     return report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
   }
 
