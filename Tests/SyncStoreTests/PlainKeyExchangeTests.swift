@@ -185,6 +185,54 @@ import Testing
     try settle(devices, Self.all, ["5|x|plain still"])
   }
 
+  /// What stays on the device belongs to one of two rows with one key.
+  @Test func whatStaysOnTheDeviceGoesToNoOtherRow() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["meta": ["person": "person"]]
+    configuration.excludedColumns = ["meta": ["private"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE meta (person INTEGER, name TEXT, private TEXT, PRIMARY KEY (person, name));
+      """, configuration: configuration)
+    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
+    try devices[0].run("INSERT INTO meta VALUES (5, 'x', NULL), (6, 'x', NULL)")
+    try exchange(devices)
+    try devices[1].run("UPDATE meta SET private = 'of ' || person")
+    let number = try devices[0].rows("SELECT id FROM person")[0]
+    try devices[0].run("INSERT INTO meta (person, name) VALUES (\(number), 'x')")
+    for _ in 0..<2 {
+      try replace(devices[1], by: devices[0])
+      #expect(try devices[1].rows("SELECT * FROM meta ORDER BY 1") == ["5|x|NULL", "6|x|of 6"])
+    }
+    // The value comes back with its row.
+    try devices[0].run("DELETE FROM meta WHERE person = \(number)")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT * FROM meta ORDER BY 1") == ["5|x|of 5", "6|x|of 6"])
+  }
+
+  /// A row has a plain number in its key, and the same one beside it.
+  @Test(arguments: [true, false]) func aPlainNumberBesideTheKeyStaysPlain(isBefore: Bool) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["link": ["a": "person", "b": "person"]]
+    let rows = "INSERT INTO link VALUES (5, 'x', 5)"
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE link (a INTEGER, name TEXT, b INTEGER, PRIMARY KEY (a, name));
+      \(isBefore ? rows : "")
+      """, configuration: configuration)
+    try devices[1].run("INSERT INTO person VALUES (5, 'five')")
+    if !isBefore { try devices[0].run(rows) }
+    try settle(devices, "SELECT * FROM link", ["5|x|5"])
+    try replace(devices[1], by: devices[0])
+    try settle(devices, "SELECT * FROM link", ["5|x|5"])
+    try devices[1].run("DELETE FROM person")
+    try settle(devices, "SELECT * FROM link", ["5|x|5"])
+  }
+
   /// Every combination of a plain number and a reference, in two columns.
   @Test func ofFourRowsWithOneKeyTheOneThatRefersIsShown() throws {
     var configuration = StoreConfiguration()

@@ -47,6 +47,21 @@ struct RowExchange {
     }.joined(separator: " AND ")
   }
 
+  /// Returns the same condition for rows with a plain number in their key.
+  private func matchPlain(_ table: TableSchema) -> String {
+    guard mapping.hasPlainRows(table) else { return "0" }
+    let terms = zip(table.keyColumns.indices, table.identityPositions).map { index, position in
+      let name = quoted(table.columns[position].name)
+      guard case .key(let parent) = table.columns[position].domain else {
+        return "s.\(name) = t.\(name)"
+      }
+      return "CASE a.p\(index) WHEN 1 THEN s.\(name) = t.\(name) "
+        + "ELSE s.\(name) = \(mapping.unmapped("t.\(name)", parent)) END"
+    }
+    return "EXISTS (SELECT 1 FROM \(KeyMapping.plainRows(table.id)) AS a WHERE "
+      + "\(KeyMapping.match(table, row: "s", plain: "a")) AND \(terms.joined(separator: " AND ")))"
+  }
+
   /// Returns the SQL condition that a row `t` here has a key and the whole store has no equal row.
   /// Rows without a key are on no other device (``RowsWithoutKey``).
   private func isDoomed(_ table: TableSchema) -> String {
@@ -58,10 +73,17 @@ struct RowExchange {
     let keys = (matchColumns(table) + (table.canLoseKeys ? table.keyColumns : [])).map {
       "t.\(quoted($0)) IS NOT NULL"
     }
-    return keys.joined(separator: " AND ")
-      + " AND NOT EXISTS (SELECT 1 FROM \(whole(table)) AS s WHERE "
+    let isEqual =
+      "EXISTS (SELECT 1 FROM \(whole(table)) AS s WHERE "
       + ([match(table)] + equal).joined(separator: " AND ")
       + " AND NOT \(mapping.isPlainRow(table, row: "s")))"
+    guard mapping.hasPlainRows(table) else {
+      return (keys + ["NOT \(isEqual)"]).joined(separator: " AND ")
+    }
+    // Either row can have the key here. What stays on the device must not go from one to the other.
+    return keys.joined(separator: " AND ")
+      + " AND (NOT \(isEqual) OR EXISTS (SELECT 1 FROM \(whole(table)) AS s WHERE "
+      + "\(matchPlain(table))))"
   }
 
   // MARK: - Removing rows
@@ -211,6 +233,13 @@ struct RowExchange {
       let terms = excludedColumns(table).enumerated().map { "\(quoted($1)) = o.x\($0)" }
       let isThere =
         "EXISTS (SELECT 1 FROM main.\(table.quotedName) AS t WHERE \(isNamed(table)))"
+      // Another row may have the key by now.
+      if mapping.hasPlainRows(table) {
+        try keep(table, where: keepsRest ? "1" : isThere)
+        try putBackByIdentity(table, session)
+        try database.execute(sql: "DROP TABLE \(aside(table))")
+        continue
+      }
       do {
         try database.execute(
           sql: "UPDATE OR ABORT main.\(table.quotedName) AS t "
@@ -239,6 +268,19 @@ struct RowExchange {
       try AsideValues.store(
         column, in: table.wireName, identity: "o.identity", value: "o.x\(index)",
         from: "\(aside(table)) AS o WHERE \(condition)", database)
+    }
+  }
+
+  private func putBackByIdentity(_ table: TableSchema, _ session: StoreSession) throws {
+    let access = try session.access(table.id)
+    let reading = try SQLStatement("SELECT identity FROM \(aside(table))", on: database)
+    var rows: [RowIdentity] = []
+    while try reading.step() { rows.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+    for row in rows.map({ RowKey(table: table.id, identity: $0) }) {
+      guard try session.keptRows.row(row)?.reason.isShown ?? true,
+        let shown = try access.shown(row.identity)
+      else { continue }
+      try session.putBackAside(into: row, key: shown.key)
     }
   }
 
@@ -401,9 +443,13 @@ struct RowExchange {
   ) throws -> [StoreSession.PlainCell] {
     let name = quoted(table.columns[column].name)
     let names = [name] + table.keyColumns.map(quoted)
+    let join =
+      mapping.hasPlainRows(table)
+      ? "(\(matchPlain(table)) OR NOT \(mapping.isPlainRow(table, row: "s")) AND \(match(table)))"
+      : match(table)
     let reading = try SQLStatement(
       "SELECT \(names.map { "t.\($0)" }.joined(separator: ", ")) "
-        + "FROM main.\(table.quotedName) AS t JOIN \(whole(table)) AS s ON \(match(table)) "
+        + "FROM main.\(table.quotedName) AS t JOIN \(whole(table)) AS s ON \(join) "
         + "WHERE t.\(name) = ?1 AND s.\(name) = ?1 AND NOT EXISTS (SELECT 1 FROM \(whole(parent)) "
         + "AS p WHERE p.\(quoted(parent.localKey ?? "rowid")) = ?1)", on: database)
     reading.bind(key, at: 1)
