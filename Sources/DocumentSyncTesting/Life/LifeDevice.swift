@@ -71,38 +71,45 @@ final class LifeDevice {
   /// Runs the first of the application's migrations that the database does not record, or all of
   /// them. Returns whether there was one.
   func update(to version: Int, inOneStep: Bool, clock: FleetClock) throws -> Bool {
-    let program = try program(clock)
+    try Self.update(try program(clock), to: version, inOneStep: inOneStep)
+  }
+
+  /// Runs migrations in a database. Each adds a column, or a table if its number is even.
+  static func update(_ program: FleetSQLite, to version: Int, inOneStep: Bool) throws -> Bool {
     let recorded = try migrations(program)
     let missing = (1..<(version + 1)).filter { !recorded.contains($0) }
     for number in missing.prefix(inOneStep ? version : 1) {
+      let name = "added\(number)"
+      let change =
+        number % 2 == 0
+        ? "CREATE TABLE \(name) (k TEXT PRIMARY KEY); INSERT INTO \(name) VALUES ('first')"
+        : "ALTER TABLE note ADD COLUMN \(name) TEXT; UPDATE note SET \(name) = id"
       try program.run(
-        """
-        BEGIN; ALTER TABLE note ADD COLUMN added\(number) TEXT;
-        UPDATE note SET added\(number) = id;
-        INSERT INTO schema_migrations VALUES (\(number)); COMMIT
-        """)
+        "BEGIN; \(change); INSERT INTO schema_migrations VALUES (\(number)); COMMIT")
     }
     return !missing.isEmpty
   }
 
-  private func migrations(_ program: FleetSQLite) throws -> Set<Int> {
+  private static func migrations(_ program: FleetSQLite) throws -> Set<Int> {
     Set(
       try program.rows("SELECT version FROM schema_migrations").compactMap { row in
         if case .integer(let version) = row[0] { Int(version) } else { nil }
       })
   }
 
-  /// Throws if the columns are not those of the migrations that the database records.
+  /// Throws if the database has not just what the migrations add that it records.
   func checkMigrations(_ program: FleetSQLite) throws {
-    let columns = Set(
-      try program.rows("SELECT name FROM pragma_table_info('note') WHERE name LIKE 'added%'")
-        .map { $0[0] })
-    let recorded = try migrations(program)
-    guard columns == Set(recorded.map { .text(Array("added\($0)".utf8)) }) else {
+    let added = Set(
+      try program.rows(
+        "SELECT name FROM pragma_table_info('note') WHERE name LIKE 'added%' UNION ALL "
+          + "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'added%'"
+      ).map { $0[0] })
+    let recorded = try Self.migrations(program)
+    guard added == Set(recorded.map { .text(Array("added\($0)".utf8)) }) else {
       throw FleetFailure(
         .unexplained,
-        "device \(number) records the migrations \(recorded.sorted()), and has the columns "
-          + columns.map(\.sqlDescription).sorted().joined(separator: ", "))
+        "device \(number) records the migrations \(recorded.sorted()), and has "
+          + added.map(\.sqlDescription).sorted().joined(separator: ", "))
     }
   }
 

@@ -248,13 +248,15 @@ final class LifeWorld {
     machines += 1
     let path = newPath(number)
     let program = try makeStore(path, filledBy: plan.rows(salt: salt))
+    _ = try LifeDevice.update(
+      program, to: Int(salt % UInt64(plan.migrations + 1)), inOneStep: true)
     let prefersDocument = salt % 3 > 0
     // In this case merging sets the counter to this store's value.
     if !prefersDocument { ledger.isTallyUncertain = true }
     var log: [Int] = []
     for count in 0..<Int(salt % 4) {
       let token = "m\(number).\(count)"
-      try program.run("INSERT INTO note VALUES ('n-\(token)', '\(token)', NULL)")
+      try program.run("INSERT INTO note (id, body, shared) VALUES ('n-\(token)', '\(token)', NULL)")
       try program.run("INSERT INTO item VALUES (\(count + 1), 'n-\(token)', 'i\(token)')")
       for token in [token, "i" + token] {
         log.append(
