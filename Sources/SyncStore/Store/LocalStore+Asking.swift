@@ -92,10 +92,7 @@ extension LocalStore {
   /// Removes entries whose client or hash is invalid: a synchronization fetches their change sets
   /// again.
   package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
-    let (waiting, hasInvalid) = try read { session in
-      let (items, hasInvalid) = try waitingItems.all(session)
-      return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
-    }
+    let (waiting, hasInvalid) = try read(store.waiting)
     if hasInvalid { try write { try $0.inbox.removeInvalid(own: $0.ownClient) } }
     return waiting
   }

@@ -20,7 +20,7 @@ extension LocalStore {
     onProgress: @escaping WorkProgress = { _, _ in },
     prepare: () throws -> Void = {}
   ) throws -> SealReport {
-    var report = try sealUnreported(
+    var report = try store.sealUnreported(
       checkCancellation: checkCancellation, onProgress: onProgress, prepare: prepare)
     if try record(UnreportedWarnings.key) != nil {
       report.warnings = try write { try UnreportedWarnings.take($0.records) }
@@ -28,40 +28,10 @@ extension LocalStore {
     return report
   }
 
-  /// Seals the edits, and leaves the warnings to the next
-  /// ``seal(checkCancellation:onProgress:prepare:)``.
-  @discardableResult
-  func sealUnreported(
-    checkCancellation: @escaping () throws -> Void,
-    onProgress: @escaping WorkProgress = { _, _ in },
-    prepare: () throws -> Void = {}
-  ) throws -> SealReport {
-    guard try read({ try Sealing.isDue($0) }) else { return SealReport() }
-    try prepare()
-    return try passingOverTriggers {
-      try write {
-        try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
-      }
-    }
-  }
-
   /// Has the next sealing warn of the rows that have NULL in their key now, if there are any.
   package func noteRowsWithoutKey() throws {
     guard try read({ try $0.hasRowsWithoutKey() }) else { return }
     try write { try MetaTable.write(.keyMissing, to: [1], $0.database) }
-  }
-
-  /// Seals within a transaction: see ``Sealing``. The session has the warnings.
-  @discardableResult
-  func seal(
-    _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
-    comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
-    checkCancellation: @escaping () throws -> Void
-  ) throws -> SealReport {
-    try Sealing(
-      session: session, binding: binding, options: options, comparesRemade: comparesRemade,
-      lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation
-    ).run()
   }
 
   // MARK: - The outbox
