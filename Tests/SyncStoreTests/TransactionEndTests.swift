@@ -131,6 +131,8 @@ import Testing
         """, configuration: AppTriggerTests.excluding("trail"))
     try devices[1].store.setPolicies { $0.document = .localWins }
     try devices[1].run("UPDATE t SET v = 'mine' WHERE k = 'a'")
+    // Otherwise both edits may have one millisecond, and no decision restores the first.
+    try devices[0].setClock(offset: 1)
     try devices[0].run("UPDATE t SET v = 'late' WHERE k = 'a'; INSERT INTO t VALUES ('y', 1)")
     let report = try devices[1].receive(from: devices[0])
     #expect(report.warnings.map(\.code) == [.triggerFailed])
