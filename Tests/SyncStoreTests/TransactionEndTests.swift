@@ -121,6 +121,25 @@ import Testing
     try converge(devices, "SELECT k, v FROM t ORDER BY k", ["a|edited", "b|2", "y|late"])
   }
 
+  /// A group of change sets that is applied again counts once.
+  @Test func whatIsAppliedAgainIsReportedOnce() throws {
+    let devices = try scratch.devices(
+      2,
+      Self.schema + """
+        CREATE TRIGGER t_au AFTER UPDATE ON t WHEN NEW.v = 'mine' BEGIN
+          INSERT INTO trail VALUES ('taken'); END;
+        """, configuration: AppTriggerTests.excluding("trail"))
+    try devices[1].store.setPolicies { $0.document = .localWins }
+    try devices[1].run("UPDATE t SET v = 'mine' WHERE k = 'a'")
+    // Otherwise both edits may have one millisecond, and no decision restores the first.
+    try devices[0].setClock(offset: 1)
+    try devices[0].run("UPDATE t SET v = 'late' WHERE k = 'a'; INSERT INTO t VALUES ('y', 1)")
+    let report = try devices[1].receive(from: devices[0])
+    #expect(report.warnings.map(\.code) == [.triggerFailed])
+    #expect(report.applied.count == 1 && report.insertedRows == 1 && report.conflicts == 1)
+    try converge(devices, "SELECT k, v FROM t WHERE k IN ('a', 'y') ORDER BY k", ["a|mine", "y|1"])
+  }
+
   @Test func afterAnEndedTransactionNothingIsWritten() throws {
     let devices = try devices(1)
     let before = try contents(devices[0])

@@ -1,10 +1,11 @@
 import GRDB
 import SyncModel
 
-/// The merge of another database into the store, within one transaction: its rows
+/// The merge of another database into a store, in one transaction: its rows
 /// (``DatabaseMerge``), its tables that the document does not have, and its data that stays on the
 /// device.
 struct DatabaseJoin {
+  let store: OpenStore
   let former: FormerDatabase
   /// The path of the other database.
   let path: String
@@ -12,11 +13,23 @@ struct DatabaseJoin {
   /// Whether the database is a copy of the store as it was before it took over the document, so
   /// that the data that stays on the device is here.
   let isInPlace: Bool
-  let random: () -> UInt64
   let work: WorkCount
   let checkCancellation: () throws -> Void
-  /// Returns a session on the present schema, within the transaction of another one.
-  let renewedSession: (Database) throws -> StoreSession
+
+  /// Merges, in a transaction of its own.
+  func run() throws -> MergedRows {
+    do {
+      return try store.write { session in
+        work.begin(try former.rowCount(of: session.schema))
+        let merged = try run(session)
+        work.finish()
+        return merged
+      }
+    } catch {
+      store.forgetSchema()
+      throw error
+    }
+  }
 
   /// Merges. The caller cannot use `session` afterwards.
   func run(_ session: StoreSession) throws -> MergedRows {
@@ -30,11 +43,11 @@ struct DatabaseJoin {
     if !names.isEmpty {
       try local.makeNewTables()
       try session.conflicts.journal.finish()
-      session = try renewedSession(database)
+      session = try store.renewedSession(database)
     }
     try local.addMigrations(to: session.schema)
     let merge = try DatabaseMerge(
-      session: session, former: former, prefer: prefer, random: random, work: work,
+      session: session, former: former, prefer: prefer, random: store.options.random, work: work,
       checkCancellation: checkCancellation)
     try merge.run()
     var report = merge.report

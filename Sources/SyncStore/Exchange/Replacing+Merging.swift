@@ -66,8 +66,8 @@ extension Replacing {
       .begunAgain, after: binding, isAncestorGone: false, ClientRegistry(database))
     store.setIdentity(began.binding, snapshot.configuration)
     return try DatabaseJoin(
-      former: former, path: path, prefer: .document, isInPlace: true, random: store.options.random,
-      work: work, checkCancellation: checkCancellation, renewedSession: store.renewedSession
+      store: store, former: former, path: path, prefer: .document, isInPlace: true, work: work,
+      checkCancellation: checkCancellation
     ).run(store.renewedSession(database))
   }
 }

@@ -17,7 +17,7 @@ struct Replacing {
     case merged(FormerDatabase, path: String)
   }
 
-  let store: LocalStore
+  let store: OpenStore
   let snapshot: CheckedSnapshot
   let commandState: (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]?
   let binding: StoreBinding
@@ -361,7 +361,7 @@ struct Replacing {
     try ConflictTable.removeRepeated(after: former.lastConflict, session.database)
     try store.decide(session, checkCancellation: checkCancellation)
     try session.history.removeRepeated(after: former.lastHistory)
-    result.waiting = try store.waiting(session)
+    result.waiting = try store.waiting(session).waiting
     result.conflicts = session.conflicts.count
   }
 }

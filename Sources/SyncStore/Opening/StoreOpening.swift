@@ -6,11 +6,9 @@ struct StoreOpening {
   let path: String
   let options: StoreOptions
 
-  /// Connects to the store, upgrades it, and makes it a new client if it is a copy or older than it
-  /// was. `finish` makes the result; if it throws, the connection is closed.
-  func run<Store>(
-    _ finish: (StoreConnection, StoreBinding, StoreConfiguration) throws -> Store
-  ) throws -> Store {
+  /// Connects to the store, upgrades it, makes it a new client if it is a copy or older than it was,
+  /// and brings it in line with its schema.
+  func run() throws -> OpenStore {
     let isUnderSync = try DatabaseQueue.reading(path, busyTimeout: options.busyTimeout) {
       try Bookkeeping.exists(in: $0)
     }
@@ -33,7 +31,12 @@ struct StoreOpening {
               .check(stored.binding)?.binding
           }
         }
-        return try finish(connection, binding ?? stored.binding, stored.configuration)
+        let store = OpenStore(
+          connection: connection, options: options, binding: binding ?? stored.binding,
+          configuration: stored.configuration)
+        let isUpgraded = try connection.queue.read { try EarlierPlainValues.isSettlingDue($0) }
+        if isUpgraded { try store.write { _ in } } else { try store.read { _ in } }
+        return store
       }
     }
   }

@@ -7,11 +7,11 @@ struct StoreSetUp {
   let path: String
   let configuration: StoreConfiguration
 
-  /// Puts the database at `path` under sync, in one transaction. Returns a connection to it.
+  /// Puts the database at `path` under sync, in one transaction, and opens it.
   static func run(
     at path: String, _ binding: StoreBinding, _ configuration: StoreConfiguration,
     _ options: StoreOptions
-  ) throws -> StoreConnection {
+  ) throws -> OpenStore {
     try StoreError.checkFile(path)
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(
@@ -22,7 +22,8 @@ struct StoreSetUp {
           try database.transaction(.immediate) { try setUp.run(binding, options) }
         }
       }
-      return connection
+      return OpenStore(
+        connection: connection, options: options, binding: binding, configuration: configuration)
     }
   }
 

@@ -1,4 +1,3 @@
-import GRDB
 import SyncModel
 
 /// The state of the store.
@@ -7,23 +6,8 @@ extension LocalStore {
   /// applied.
   package func status() throws -> StoreStatus {
     let waiting = try waiting()
-    return try read { session in
-      var vector = try session.clients.vector()
-      let head = try session.ownHead()?.number ?? 0
-      vector[binding.client] = nil
-      var status = StoreStatus(
-        unsealedEdits: try session.editCount(),
-        unpublishedChangeSets: try session.outbox.unpublishedCount(),
-        head: head, vector: vector, waiting: waiting, parked: try session.keptRows.parked(),
-        tables: session.schema.tables.map { $0.status(configuration) },
-        leftOut: session.schema.leftOut)
-      status.unknownNames = try session.foreign.unknownNames(session.schema)
-      status.incompleteNames = try LostNames.names(in: session.schema, session.database)
-      for table in session.schema.tables {
-        let count = try session.rowsWithoutKey(table)
-        if count > 0 { status.rowsWithoutKey[table.name] = count }
-      }
-      return status
+    return try read {
+      try StatusReport(session: $0, configuration: configuration).make(waiting: waiting)
     }
   }
 
@@ -55,11 +39,7 @@ extension LocalStore {
 
   /// Returns the change sets of other clients that have been applied.
   package func appliedVector() throws -> VersionVector {
-    try read { session in
-      var vector = try session.clients.vector()
-      vector[binding.client] = nil
-      return vector
-    }
+    try read { try $0.appliedVector() }
   }
 
   /// Returns the change sets that have been applied, including those of this client.
@@ -92,10 +72,7 @@ extension LocalStore {
   /// Removes entries whose client or hash is invalid: a synchronization fetches their change sets
   /// again.
   package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
-    let (waiting, hasInvalid) = try read { session in
-      let (items, hasInvalid) = try waitingItems.all(session)
-      return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
-    }
+    let (waiting, hasInvalid) = try read(store.waiting)
     if hasInvalid { try write { try $0.inbox.removeInvalid(own: $0.ownClient) } }
     return waiting
   }

@@ -46,13 +46,13 @@ extension LocalStore {
   package func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
       // The log does not contain the values that earlier edits replaced.
-      try seal(session, comparesRemade: false, checkCancellation: {})
+      try store.seal(session, comparesRemade: false, checkCancellation: {})
       var policies = try SyncPolicies.read(session.database)
       try change(&policies)
       try policies.check(session.schema, path)
       try policies.write(to: session.records)
     }
-    forgetSchema()
+    store.forgetSchema()
     // Renews the triggers: policies determine what they log.
     try write { _ in }
   }
@@ -85,11 +85,11 @@ extension LocalStore {
   /// Edits, and seals the edits if they contain plain values that are keys of rows here: later,
   /// nothing would distinguish these from references.
   private func editing(_ edit: (ConflictAnswers) throws -> Void) throws {
-    try passingOverTriggers {
+    try store.passingOverTriggers {
       try write { session in
         try edit(ConflictAnswers(session: session, path: path))
         guard !session.writtenPlainCells.isEmpty else { return }
-        try seal(session, comparesRemade: false, checkCancellation: {})
+        try store.seal(session, comparesRemade: false, checkCancellation: {})
       }
     }
   }

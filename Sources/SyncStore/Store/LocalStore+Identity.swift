@@ -23,12 +23,12 @@ extension LocalStore {
       of: sealedChangeSets(), bytes: { try sealedBytes($0) }, standing: standing)
     let before = binding
     let began = try write { session in
-      let began = try identity(session.database).begin(
+      let began = try store.identity(session.database).begin(
         reason, after: before, isAncestorGone: isAncestorGone, session.clients)
       try IncarnationBranch(session: session, former: before, new: began.binding).move(branch)
       return began
     }
-    adopt(began.binding)
+    store.adopt(began.binding)
     return began.incarnation
   }
 
@@ -40,8 +40,9 @@ extension LocalStore {
   @discardableResult
   package func checkPlace() throws -> Incarnation? {
     let before = binding
-    guard let began = try connection.use({ try identity($0).check(before) }) else { return nil }
-    adopt(began.binding)
+    guard let began = try connection.use({ try store.identity($0).check(before) })
+    else { return nil }
+    store.adopt(began.binding)
     return began.incarnation
   }
 
@@ -51,7 +52,7 @@ extension LocalStore {
     guard options.places != nil else { return }
     let client = binding.client
     let token = try write { session in
-      let identity = identity(session.database)
+      let identity = store.identity(session.database)
       return try identity.settle(as: client, former: identity.recordedPlace())
     }
     try options.keep(token, of: client)
@@ -123,7 +124,7 @@ extension LocalStore {
     _ changeSets: [SyncChangeSet], isOwn: Bool, _ session: StoreSession,
     _ checkCancellation: @escaping () throws -> Void
   ) throws -> Int {
-    try seal(session, checkCancellation: checkCancellation)
+    try store.seal(session, checkCancellation: checkCancellation)
     return try RewrittenChangeSets(
       session: session, binding: binding, clockTolerance: options.clockTolerance,
       checkCancellation: checkCancellation
@@ -153,14 +154,14 @@ extension LocalStore {
   ) throws {
     let (configuration, former) = (configuration, self.binding.client)
     let token = try write { session in
-      try seal(session, checkCancellation: {})
+      try store.seal(session, checkCancellation: {})
       let isForgotten = try MisidentifiedTables(session.schema).forget(session.database)
-      let session = try isForgotten ? renewedSession(session.database) : session
-      return try identity(session.database).beginGeneration(
+      let session = try isForgotten ? store.renewedSession(session.database) : session
+      return try store.identity(session.database).beginGeneration(
         binding, configuration, session, forgetting: records, keepsNumbers: keepsNumbers,
         keepsCommand: keepsCommand)
     }
-    adopt(binding)
+    store.adopt(binding)
     try options.keep(token, of: binding.client)
     try options.forgetTokens(of: former)
   }

@@ -32,22 +32,14 @@ extension LocalStore {
     at path: String, binding: StoreBinding, configuration: StoreConfiguration,
     options: StoreOptions = StoreOptions()
   ) throws -> LocalStore {
-    LocalStore(
-      connection: try StoreSetUp.run(at: path, binding, configuration, options), options: options,
-      binding: binding, configuration: configuration)
+    LocalStore(try StoreSetUp.run(at: path, binding, configuration, options))
   }
 
   /// Opens a store that is under sync. Renews the triggers if the application changed its schema.
   package static func open(at path: String, options: StoreOptions = StoreOptions()) throws
     -> LocalStore
   {
-    try StoreOpening(path: path, options: options).run { connection, binding, configuration in
-      let store = LocalStore(
-        connection: connection, options: options, binding: binding, configuration: configuration)
-      let isUpgraded = try connection.queue.read { try EarlierPlainValues.isSettlingDue($0) }
-      if isUpgraded { try store.write { _ in } } else { try store.read { _ in } }
-      return store
-    }
+    LocalStore(try StoreOpening(path: path, options: options).run())
   }
 
   /// Takes the database out of sync, in one transaction: removes the capture

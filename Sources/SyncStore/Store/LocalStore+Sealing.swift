@@ -20,7 +20,7 @@ extension LocalStore {
     onProgress: @escaping WorkProgress = { _, _ in },
     prepare: () throws -> Void = {}
   ) throws -> SealReport {
-    var report = try sealUnreported(
+    var report = try store.sealUnreported(
       checkCancellation: checkCancellation, onProgress: onProgress, prepare: prepare)
     if try record(UnreportedWarnings.key) != nil {
       report.warnings = try write { try UnreportedWarnings.take($0.records) }
@@ -28,166 +28,10 @@ extension LocalStore {
     return report
   }
 
-  /// Seals the edits, and leaves the warnings to the next
-  /// ``seal(checkCancellation:onProgress:prepare:)``.
-  @discardableResult
-  func sealUnreported(
-    checkCancellation: @escaping () throws -> Void,
-    onProgress: @escaping WorkProgress = { _, _ in },
-    prepare: () throws -> Void = {}
-  ) throws -> SealReport {
-    guard try hasUnsealedEdits() else { return SealReport() }
-    try prepare()
-    return try passingOverTriggers {
-      try write {
-        try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
-      }
-    }
-  }
-
   /// Has the next sealing warn of the rows that have NULL in their key now, if there are any.
   package func noteRowsWithoutKey() throws {
     guard try read({ try $0.hasRowsWithoutKey() }) else { return }
     try write { try MetaTable.write(.keyMissing, to: [1], $0.database) }
-  }
-
-  /// Returns whether there are edits to seal, or rows to warn of.
-  private func hasUnsealedEdits() throws -> Bool {
-    try read {
-      try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
-        || $0.isWarningOfKeysDue()
-    }
-  }
-
-  /// Seals within a transaction.
-  ///
-  /// - Parameter comparesRemade: Whether to log remade tables that were not compared
-  ///   (``compare(_:with:checkCancellation:)``), so that the next step does not overwrite their
-  ///   rows.
-  /// - Parameter lackingDeletedCells: The tables whose log lacks the cells of deleted rows.
-  ///
-  /// The session has the warnings.
-  @discardableResult
-  func seal(
-    _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
-    comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
-    checkCancellation: @escaping () throws -> Void
-  ) throws -> SealReport {
-    try session.restoreKeys()
-    try session.warnOfRowsWithoutKey()
-    if comparesRemade { try UnseenRows(session: session).logRemadeTables() }
-    var notes = PlainKeyNotes(session: session)
-    let noted = try notes.note()
-    let followed = try MovedKeys(session: session).log()
-    var report = SealReport()
-    let isSettlingDue = try session.isSettlingDue()
-    guard try isSettlingDue || !session.tablesWithEdits().isEmpty else { return report }
-    if try isSettlingDue || !session.tablesToCompare().isEmpty {
-      try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: true)
-    }
-    try session.setCache(.sealing)
-    let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
-    let export = ChangeExport(
-      session: session, builder: builder, options: options,
-      lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation)
-    try export.run()
-    var suspects = export.suspects
-    suspects.followed = followed
-    suspects.changed += (noted + followed.rows).map { ($0.table, $0.identity) }
-    if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
-    let set = WorkingSet(session: session)
-    try export.hidden?.export(to: builder, into: set)
-    (report.changeSets, report.files) = (builder.sealed, builder.files)
-    try session.goneKeys.keepContained(suspects.freedKeys)
-    report.parkedRows = try settle(suspects, set)
-    if isSettlingDue {
-      try SchemaArrival(session: session).settle()
-      try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: false)
-      try session.forgetSettling()
-    }
-    try session.goneKeys.free(suspects.freedKeys)
-    try session.goneKeys.holdDeclared()
-    let edited = try session.tablesWithEdits()
-    for table in edited {
-      try session.database.execute(sql: "DELETE FROM \(table.logName)")
-    }
-    try session.goneKeys.freeNeedless(afterChangesOf: Set(edited.map(\.id)))
-    try SharedLog.forget(session.database)
-    session.writtenPlainCells = [:]
-    session.forgetGoneKeys()
-    try session.forgetEarlierKeys()
-    return report
-  }
-
-  /// Makes the tables show what every other device will show: a program with foreign keys off may
-  /// have left rows whose parent is gone, and a value that was given up may let a parked row
-  /// appear. Returns the number of rows that are no longer shown.
-  private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
-    let session = set.session
-    try set.setPlain(suspects.plainCells, except: suspects.followed.references)
-    try set.setPlain(suspects.followed.plain)
-    for suspect in suspects.dangling + suspects.changed {
-      let key = RowKey(table: suspect.table, identity: suspect.identity)
-      // The comparison finds out whether the row is new, and then it is decided.
-      if try session.mayHaveComeUnseen(key) { continue }
-      try set.row(key).isEdited = true
-    }
-    for table in suspects.diminished.sorted() {
-      try loadOrphans(of: session.schema[table], into: set)
-    }
-    let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
-    for table in touched.sorted() {
-      try loadClaimants(in: table, into: set)
-      try loadRowsGivingWay(in: table, into: set)
-    }
-    // Rows that nothing refers to any more are removed.
-    for row in try session.keptRows.undead() { try set.row(row) }
-    return try Materializer(set: set).run().deleted
-  }
-
-  /// Loads the rows that refer to rows of a table that are gone.
-  private func loadOrphans(of parent: TableSchema, into set: WorkingSet) throws {
-    for key in set.session.schema.inbound(to: parent) {
-      let child = try set.session.access(key.child)
-      let columns = key.columns.map { "c.\(quoted(child.table.columns[$0].name))" }
-      let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
-      let names = child.table.keyColumns.map { "c.\(quoted($0))" }
-      let statement = try SQLStatement(
-        """
-        SELECT \((columns + names).joined(separator: ", ")) \
-        FROM \(child.table.quotedName) AS c \
-        WHERE \(columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) \
-        AND NOT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p \
-        WHERE \(match.joined(separator: " AND ")))
-        """, on: set.session.database)
-      var found: [[Value]] = []
-      while try statement.step() {
-        if !key.isEnforced {
-          // Most of these values never led to a row.
-          let values = columns.indices.map { statement.value(at: $0) }
-          guard try set.session.isKnown(values, by: key) else { continue }
-        }
-        found.append(names.indices.map { statement.value(at: columns.count + $0) })
-      }
-      for row in found { try set.add(row, child) }
-    }
-  }
-
-  /// Loads the parked rows that claim unique values of a table.
-  private func loadClaimants(in table: Int, into set: WorkingSet) throws {
-    for identity in try set.session.keptRows.claimants(in: table) {
-      try set.row(RowKey(table: table, identity: identity))
-    }
-  }
-
-  /// Loads the rows of a table that have a plain number in their key, and that may be hidden since
-  /// another row has that key here.
-  private func loadRowsGivingWay(in table: Int, into set: WorkingSet) throws {
-    let access = try set.session.access(table)
-    guard try access.canHavePlainNumbers() else { return }
-    for identity in try set.session.keptRows.rowsGivingWay(in: access.table) {
-      try set.row(RowKey(table: table, identity: identity))
-    }
   }
 
   // MARK: - The outbox

@@ -18,8 +18,8 @@ extension LocalStore {
   ) throws -> ApplyReport {
     var report = ApplyReport()
     var told: Set<ContentHash> = []
-    try passingOverTriggers {
-      let kept = try read { try waitingItems.all($0).items }
+    try store.passingOverTriggers {
+      let kept = try read { try store.waitingItems.all($0).items }
       guard !received.isEmpty || !kept.isEmpty else { return }
       var groups = ChangeSetGroups(
         PendingChangeSets(received, kept: kept), binding, options, checkCancellation)
@@ -27,25 +27,17 @@ extension LocalStore {
         try groups.attempt(&report) { groups, report in
           try write { session in
             try groups.begin(session, report)
-            try seal(session, checkCancellation: checkCancellation)
+            try store.seal(session, checkCancellation: checkCancellation)
             try groups.apply(session, &report) { applied in
               if told.insert(applied.hash).inserted { onApplied(applied) }
             }
-            try decide(session, checkCancellation: checkCancellation)
+            try store.decide(session, checkCancellation: checkCancellation)
             try groups.end(session, &report)
           }
         }
       }
     }
     return report
-  }
-
-  /// Makes the edits that policies want after changes were merged in this transaction, and seals
-  /// them as ordinary changes.
-  func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
-    guard try PolicyDecisions(session: session).make() else { return }
-    try seal(session, checkCancellation: checkCancellation)
-    session.forgetUnpublished()
   }
 
   /// Marks another client's change sets after `entry` as not applied, or all of them if it is
@@ -55,11 +47,6 @@ extension LocalStore {
       try session.clients.setLast(entry, of: client)
       try session.inbox.remove(of: client, after: entry?.number ?? 0)
     }
-  }
-
-  /// Returns the waiting change sets within a transaction.
-  func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
-    try PendingChangeSets([], kept: waitingItems.all(session).items).waiting(session)
   }
 
   // MARK: - Remade tables

@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import SyncModel
 
@@ -38,10 +37,8 @@ extension LocalStore {
     snapshotAt path: String, binding: StoreBinding, options: StoreOptions = StoreOptions(),
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> LocalStore {
-    let adoption = SnapshotAdoption(path: path, binding: binding, options: options)
-    let (connection, configuration) = try adoption.run(checkCancellation)
-    return LocalStore(
-      connection: connection, options: options, binding: binding, configuration: configuration)
+    LocalStore(
+      try SnapshotAdoption(path: path, binding: binding, options: options).run(checkCancellation))
   }
 
   /// Makes the snapshot at `path` a store of its own, as
@@ -83,31 +80,16 @@ extension LocalStore {
     do {
       try catchUp(store)
       let merged = try DatabaseQueue.reading(other, busyTimeout: options.busyTimeout) { former in
-        try store.merge(
-          DatabaseJoin(
-            former: try FormerDatabase(former), path: other, prefer: prefer, isInPlace: false,
-            random: options.random, work: WorkCount(onProgress),
-            checkCancellation: checkCancellation, renewedSession: store.renewedSession))
+        try DatabaseJoin(
+          store: store.store, former: FormerDatabase(former), path: other, prefer: prefer,
+          isInPlace: false, work: WorkCount(onProgress), checkCancellation: checkCancellation
+        ).run()
       }
       return (store, merged)
     } catch {
       try store.close()
       // No store will ever be that client.
       try options.forgetTokens(of: binding.client)
-      throw error
-    }
-  }
-
-  private func merge(_ join: DatabaseJoin) throws -> MergedRows {
-    do {
-      return try write { session in
-        join.work.begin(try join.former.rowCount(of: session.schema))
-        let merged = try join.run(session)
-        join.work.finish()
-        return merged
-      }
-    } catch {
-      forgetSchema()
       throw error
     }
   }
@@ -155,30 +137,10 @@ extension LocalStore {
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> ContentReplacement {
-    let snapshot = try CheckedSnapshot(
-      path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
-    try checkCancellation()
-    let before = (self.binding, configuration)
-    let replacing = Replacing(
-      store: self, snapshot: snapshot, commandState: commandState,
-      binding: binding ?? self.binding, own: binding == nil ? .appliedAgain : .setAside,
-      ownBytes: ownBytes, records: records, events: events,
-      work: WorkCount(onProgress), checkCancellation: checkCancellation)
-    return try withBackup(checkCancellation) { backup in
-      try connection.attaching(snapshot.path, as: KeyMapping.attached) {
-        do {
-          return try passingOverTriggers {
-            setIdentity(before.0, before.1)
-            var result = ContentReplacement(backup: backup)
-            try write { try replacing.run($0, &result) }
-            return result
-          }
-        } catch {
-          setIdentity(before.0, before.1)
-          throw error
-        }
-      }
-    }
+    try ContentExchange(
+      store: store, snapshot: checkedSnapshot(path, checkCancellation), records: records,
+      commandState: commandState, checkCancellation: checkCancellation, onProgress: onProgress
+    ).run(as: binding, ownBytes, events)
   }
 
   /// Exchanges the store's content for that of a whole store of an unrelated document, as
@@ -205,79 +167,17 @@ extension LocalStore {
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> ContentReplacement {
-    let snapshot = try CheckedSnapshot(
+    try ContentExchange(
+      store: store, snapshot: checkedSnapshot(path, checkCancellation), records: records,
+      commandState: commandState, checkCancellation: checkCancellation, onProgress: onProgress
+    ).merge(into: binding)
+  }
+
+  private func checkedSnapshot(
+    _ path: String, _ checkCancellation: @escaping () throws -> Void
+  ) throws -> CheckedSnapshot {
+    try CheckedSnapshot(
       path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
-    for _ in 0..<Self.exchangeAttempts {
-      // Edited rows need their identities before they are copied.
-      try sealUnreported(checkCancellation: checkCancellation)
-      try read { _ in }
-      try checkCancellation()
-      let version = try connection.use { try DatabaseVersion($0) }
-      do {
-        return try withBackup(checkCancellation) { backup in
-          try DatabaseQueue.reading(backup, busyTimeout: options.busyTimeout) { copy in
-            try checkCancellation()
-            let schema = try RecordedSchema.read(
-              from: copy, configuration: configuration, path: backup)
-            let former = try StoreSession(
-              database: copy, schema: schema, client: self.binding.client, now: 0)
-            let replacing = Replacing(
-              store: self, snapshot: snapshot, commandState: commandState, binding: binding,
-              own: .merged(try FormerDatabase(copy, session: former), path: self.path),
-              ownBytes: [:], records: records, events: [], work: WorkCount(onProgress),
-              checkCancellation: checkCancellation)
-            return try merge(replacing, backup, from: version)
-          }
-        }
-      } catch is EditedMeanwhile {
-        continue
-      }
-    }
-    throw StoreError(
-      .busy, path: self.path, message: "Other programs keep writing to the database.",
-      remedy: "Close the programs that use it, then try again.")
-  }
-
-  /// How often a program may write while a copy is made.
-  private static let exchangeAttempts = 5
-
-  private struct EditedMeanwhile: Error {}
-
-  /// Exchanges the content and merges the rows of its backup, unless a program has written to the
-  /// store after the backup was made.
-  private func merge(
-    _ replacing: Replacing, _ backup: String, from version: DatabaseVersion
-  ) throws -> ContentReplacement {
-    let before = (binding, configuration)
-    return try connection.attaching(replacing.snapshot.path, as: KeyMapping.attached) {
-      do {
-        var result = ContentReplacement(backup: backup)
-        try write { session in
-          guard try DatabaseVersion(session.database) == version else { throw EditedMeanwhile() }
-          try replacing.run(session, &result)
-        }
-        return result
-      } catch {
-        let new = binding.client
-        setIdentity(before.0, before.1)
-        // No store will ever be that client.
-        if new != before.0.client { try options.forgetTokens(of: new) }
-        throw error
-      }
-    }
-  }
-
-  /// Runs `body` with the path of a copy of the file beside it. Removes the copy if `body` throws.
-  private func withBackup<Result>(
-    _ checkCancellation: @escaping () throws -> Void, _ body: (String) throws -> Result
-  ) throws -> Result {
-    let backup = try StoreBackup.make(of: connection, at: options.now(), checkCancellation)
-    do {
-      return try body(backup)
-    } catch {
-      try FileManager.default.removeItem(atPath: backup)
-      throw error
-    }
   }
 
   // MARK: - Own change sets of a former generation
@@ -300,7 +200,7 @@ extension LocalStore {
   package func unsentChangeSets(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> [[UInt8]] {
-    try sealUnreported(checkCancellation: checkCancellation)
+    try store.sealUnreported(checkCancellation: checkCancellation)
     let sealed = try ancestralChangeSets() + sealedChangeSets().filter { !$0.isPublished }
     return try returning().map(\.bytes)
       + sealed.map { set in

@@ -1,7 +1,5 @@
-import Foundation
 import GRDB
 import SyncModel
-import Synchronization
 
 /// One database that is under sync: the entry to this module.
 ///
@@ -10,81 +8,45 @@ import Synchronization
 /// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread,
 /// and run one at a time. All throw ``StoreError``.
 package final class LocalStore: Sendable {
-  let connection: StoreConnection
-  let options: StoreOptions
-  /// The headers of the change sets that wait.
-  let waitingItems = WaitingItems()
-  private let schema: PresentSchema
-  private let state: Mutex<State>
+  let store: OpenStore
 
-  private struct State {
-    var binding: StoreBinding
-    var configuration: StoreConfiguration
-    /// The functions for policies, by name.
-    var resolvers: [String: ConflictResolver] = [:]
-    /// The function for all other names.
-    var resolver: NamedConflictResolver?
-  }
+  init(_ store: OpenStore) { self.store = store }
 
-  init(
-    connection: StoreConnection, options: StoreOptions, binding: StoreBinding,
-    configuration: StoreConfiguration
-  ) {
-    self.connection = connection
-    self.options = options
-    schema = PresentSchema(connection)
-    state = Mutex(State(binding: binding, configuration: configuration))
-  }
+  var connection: StoreConnection { store.connection }
+  var options: StoreOptions { store.options }
 
   /// The path of the store.
-  package var path: String { connection.path }
+  package var path: String { store.path }
 
   /// Returns the hash of a change set's file, computed by ``StoreOptions/hash``.
   package func hash(of bytes: [UInt8]) -> ContentHash { options.hash(bytes) }
 
   /// The document, the client and the directory to which the store is bound.
-  package var binding: StoreBinding { state.withLock { $0.binding } }
+  package var binding: StoreBinding { store.binding }
 
   /// The choice of what is synchronized.
-  package var configuration: StoreConfiguration { state.withLock { $0.configuration } }
+  package var configuration: StoreConfiguration { store.configuration }
 
   /// Replaces the recorded place of the directory, which is a hint.
   package func setDirectory(_ directory: String) throws {
-    try changeBinding { $0.directory = directory }
-  }
-
-  private func changeBinding(_ change: (inout StoreBinding) -> Void) throws {
-    var after = binding
-    change(&after)
-    guard after != binding else { return }
-    try write { try MetaTable.write(.binding, to: Array(JSONEncoder().encode(after)), $0.database) }
-    adopt(after)
-  }
-
-  /// Adopts a binding that was written to the store.
-  func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
-
-  /// Adopts the binding and the configuration that another transaction wrote.
-  func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
-    state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
-    schema.forget()
+    try store.changeBinding { $0.directory = directory }
   }
 
   /// Replaces the user's name for this device.
   package func setClientDescription(_ description: String) throws {
-    try changeBinding { $0.clientDescription = description }
+    try store.changeBinding { $0.clientDescription = description }
   }
 
   /// Registers a function for the policy `resolve:NAME`, for as long as this
   /// object lives; `nil` removes it.
   package func setResolver(_ name: String, _ resolver: ConflictResolver?) {
-    state.withLock { $0.resolvers[name] = resolver }
+    store.setResolver(name, resolver)
   }
 
   /// Registers one function for the policies `resolve:NAME` of all names that have no function of
   /// their own.
   package func setResolver(_ resolver: NamedConflictResolver?) {
-    state.withLock { $0.resolver = resolver }
+    store.setResolver(resolver)
   }
 
   /// Closes the database. Further calls throw.
@@ -92,124 +54,11 @@ package final class LocalStore: Sendable {
     try StoreError.mapping(path) { try connection.queue.close() }
   }
 
-  /// The identity of the store, as seen on its connection.
-  func identity(_ database: Database) -> StoreIdentity {
-    StoreIdentity(database: database, path: path, options: options)
-  }
-
-  // MARK: - Transactions
-
-  /// Runs `body` in a transaction that may write. Waits for another program's write, at most for
-  /// the busy timeout.
-  ///
-  /// Stores the warnings that `body` does not report, for the next synchronization
-  /// (``UnreportedWarnings``).
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    try connection.use { database in
-      do {
-        return try database.transaction(.immediate) {
-          let session = try presentSession(database)
-          try EarlierPlainValues(session: session).settle()
-          let result = try body(session)
-          try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
-          try session.conflicts.journal.finish()
-          try TransactionEnded.check(database)
-          return result
-        }
-      } catch {
-        // The triggers that were made for the schema may have been rolled back.
-        schema.forgetTriggers()
-        throw error
-      }
-    }
+    try store.write(body)
   }
 
-  /// Runs `body`, which writes. If SQLite ends the transaction during a trigger of the application,
-  /// runs it again without that trigger: a damaged full-text index must not keep the document from
-  /// being synchronized.
-  func passingOverTriggers<Result>(_ body: () throws -> Result) throws -> Result {
-    let triggers = connection.appTriggers
-    if triggers.endedCount > 0 {
-      triggers.forgetEnded()
-      schema.forgetTriggers()
-    }
-    while true {
-      let count = triggers.endedCount
-      do {
-        return try body()
-      } catch {
-        guard triggers.endedCount > count else { throw error }
-      }
-    }
-  }
-
-  /// Runs `body` on a single state of the store, without writing, unless the application changed
-  /// its schema: then it renews bookkeeping first.
   func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    if let result = try readIfCurrent(body) { return result }
-    // The schema may change once more, but not for ever.
-    try write { _ in }
-    return try readIfCurrent(body) ?? write(body)
+    try store.read(body)
   }
-
-  private func readIfCurrent<Result>(
-    _ body: (StoreSession) throws -> Result
-  ) throws -> Result? {
-    try connection.use { database in
-      try database.transaction(.deferred, .rollback) {
-        try schema.current(database) { try readIdentity(database) }
-          .map { try body(session(database, $0)) }
-      }
-    }
-  }
-
-  /// Returns a session on the present schema, within the transaction of another session. The caller
-  /// cannot use the other session any more.
-  func renewedSession(_ database: Database) throws -> StoreSession {
-    schema.forget()
-    return try presentSession(database)
-  }
-
-  /// Returns a session on the present schema. If the application changed the schema, brings the rows
-  /// in line with it, and seals earlier edits for this, as a change set of their own.
-  private func presentSession(_ database: Database) throws -> StoreSession {
-    let renewed = try schema.renewed(database) { try readIdentity(database) }
-    let session = try session(database, renewed.schema)
-    guard let concerned = renewed.concerned else { return session }
-    let arrival = SchemaArrival(session: session)
-    try arrival.begin(concerned)
-    try seal(
-      session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
-      checkCancellation: {})
-    try arrival.bringIn()
-    try arrival.settle()
-    return session
-  }
-
-  private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
-    try StoreSession(
-      database: database, schema: schema, client: binding.client, now: options.now(),
-      appTriggers: connection.appTriggers,
-      settings: StoreSession.Settings(
-        stampBlockBytes: options.stampBlockBytes,
-        journal: ConflictJournal.Bound(
-          entries: options.conflictEntries, bytes: options.conflictBytes),
-        resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
-      ))
-  }
-
-  /// Reads the binding and the configuration: whenever the schema may have changed, another process
-  /// may have changed these too. Returns the configuration.
-  private func readIdentity(_ database: Database) throws -> StoreConfiguration {
-    if let binding = try MetaTable.value(.binding, as: StoreBinding.self, database),
-      let configuration = try MetaTable.value(
-        .configuration, as: StoreConfiguration.self, database)
-    {
-      state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
-    }
-    return configuration
-  }
-
-  /// Makes the next transaction read the schema again, including what depends on policies.
-  func forgetSchema() { schema.forget() }
 }

@@ -15,6 +15,13 @@ extension StoreSession {
     return sealed.number > applied?.number ?? 0 ? sealed : applied
   }
 
+  /// Returns the change sets of other clients that have been applied.
+  func appliedVector() throws -> VersionVector {
+    var vector = try clients.vector()
+    vector[ownClient] = nil
+    return vector
+  }
+
   /// Returns whether own change sets wait for those of other clients.
   func isAwaitingOthers() throws -> Bool { try inbox.has(ownClient) }
 

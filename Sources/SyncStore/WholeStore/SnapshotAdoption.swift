@@ -7,10 +7,8 @@ struct SnapshotAdoption {
   let binding: StoreBinding
   let options: StoreOptions
 
-  /// Checks the snapshot, and makes it a store. Returns a connection to it.
-  func run(
-    _ checkCancellation: @escaping () throws -> Void
-  ) throws -> (StoreConnection, StoreConfiguration) {
+  /// Checks the snapshot, makes it a store, and opens it.
+  func run(_ checkCancellation: @escaping () throws -> Void) throws -> OpenStore {
     try StoreError.checkFile(path)
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
@@ -19,7 +17,8 @@ struct SnapshotAdoption {
           try QueryCancellation.run(database, checkCancellation) { try adopt(database) }
         }
       }
-      return (connection, configuration)
+      return OpenStore(
+        connection: connection, options: options, binding: binding, configuration: configuration)
     }
   }
 

@@ -1,0 +1,50 @@
+import SyncModel
+
+/// Sealing in and within transactions.
+extension OpenStore {
+  /// Seals the edits, and leaves the warnings to the next
+  /// ``LocalStore/seal(checkCancellation:onProgress:prepare:)``.
+  @discardableResult
+  func sealUnreported(
+    checkCancellation: @escaping () throws -> Void,
+    onProgress: @escaping WorkProgress = { _, _ in },
+    prepare: () throws -> Void = {}
+  ) throws -> SealReport {
+    guard try read({ try Sealing.isDue($0) }) else { return SealReport() }
+    try prepare()
+    return try passingOverTriggers {
+      try write {
+        try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
+      }
+    }
+  }
+
+  /// Seals within a transaction: see ``Sealing``. The session has the warnings.
+  @discardableResult
+  func seal(
+    _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
+    comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
+    checkCancellation: @escaping () throws -> Void
+  ) throws -> SealReport {
+    try Sealing(
+      session: session, binding: binding, options: options, comparesRemade: comparesRemade,
+      lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation
+    ).run()
+  }
+
+  /// Makes the edits that policies want after changes were merged in this transaction, and seals
+  /// them as ordinary changes.
+  func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
+    guard try PolicyDecisions(session: session).make() else { return }
+    try seal(session, checkCancellation: checkCancellation)
+    session.forgetUnpublished()
+  }
+
+  /// Returns the change sets that wait, and whether the inbox has invalid entries besides.
+  func waiting(
+    _ session: StoreSession
+  ) throws -> (waiting: [StoreStatus.WaitingChangeSet], hasInvalid: Bool) {
+    let (items, hasInvalid) = try waitingItems.all(session)
+    return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
+  }
+}

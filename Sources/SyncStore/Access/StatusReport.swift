@@ -1,0 +1,25 @@
+import SyncModel
+
+/// The making of a report on the state of a store.
+struct StatusReport {
+  let session: StoreSession
+  let configuration: StoreConfiguration
+
+  /// - Parameter waiting: The change sets that wait.
+  func make(waiting: [StoreStatus.WaitingChangeSet]) throws -> StoreStatus {
+    let schema = session.schema
+    var status = StoreStatus(
+      unsealedEdits: try session.editCount(),
+      unpublishedChangeSets: try session.outbox.unpublishedCount(),
+      head: try session.ownHead()?.number ?? 0, vector: try session.appliedVector(),
+      waiting: waiting, parked: try session.keptRows.parked(),
+      tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut)
+    status.unknownNames = try session.foreign.unknownNames(schema)
+    status.incompleteNames = try LostNames.names(in: schema, session.database)
+    for table in schema.tables {
+      let count = try session.rowsWithoutKey(table)
+      if count > 0 { status.rowsWithoutKey[table.name] = count }
+    }
+    return status
+  }
+}
