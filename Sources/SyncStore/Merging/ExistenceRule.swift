@@ -183,13 +183,14 @@ final class ExistenceRule {
   }
 
   /// Loads the rows that have, in the columns of a reference, the values of one of several rows.
-  /// If the columns have no index, a query reads the whole table, so one query is for many values.
+  /// If the column has no index, a query reads the whole table, so one query is for many values.
+  /// For several columns SQLite would not use an index then, so there is a query for each row.
   private func loadRows(referringBy key: ForeignKey, with values: [[Value]]) throws {
     let child = try session.access(key.child)
     var rest = values.filter { !$0.contains(.null) }[...]
     var found: [[Value]] = []
     while !rest.isEmpty {
-      let count = rest.count == 1 ? 1 : rest.count <= 16 ? 16 : 512
+      let count = key.columns.count > 1 || rest.count == 1 ? 1 : rest.count <= 16 ? 16 : 512
       let part = rest.prefix(count)
       rest = rest.dropFirst(count)
       let statement = try child.statement(rows(referringBy: key, withOneOf: count))
@@ -198,7 +199,7 @@ final class ExistenceRule {
         statement.bind(value, at: position)
         position += 1
       }
-      while position <= count * key.columns.count {
+      while position <= count {
         statement.bind(null: position)
         position += 1
       }
@@ -217,16 +218,10 @@ final class ExistenceRule {
     let columns = zip(key.columns, key.parentColumns).map { column, name in
       "\(quoted(child.columns[column].name)) COLLATE \(parent.collation(of: name))"
     }
-    let marks = columns.map { _ in "?" }.joined(separator: ", ")
+    let marks = Array(repeating: "?", count: count).joined(separator: ", ")
     let match =
-      switch (count, columns.count) {
-      case (1, _): columns.map { "\($0) = ?" }.joined(separator: " AND ")
-      case (_, 1):
-        "\(columns[0]) IN (\(Array(repeating: "?", count: count).joined(separator: ", ")))"
-      default:
-        "(\(columns.joined(separator: ", "))) IN (VALUES "
-          + "\(Array(repeating: "(\(marks))", count: count).joined(separator: ", ")))"
-      }
+      count == 1
+      ? columns.map { "\($0) = ?" }.joined(separator: " AND ") : "\(columns[0]) IN (\(marks))"
     return "SELECT \(child.keyColumns.map(quoted).joined(separator: ", ")) "
       + "FROM \(child.quotedName) WHERE \(match)"
   }
