@@ -20,6 +20,11 @@ import Testing
             high: UInt64(random.below(6_000)) << 40, low: UInt16(random.below(3)))
           changes.updateValue(random.chance(15) ? nil : state(&random), forKey: fingerprint)
         }
+        // What was looked up before counts no more.
+        let some = Array(changes.keys.prefix(20))
+        for fingerprint in some {
+          #expect(try blocks.state(of: fingerprint) == expected[fingerprint], "seed \(seed)")
+        }
         try blocks.store(changes.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
         for (fingerprint, state) in changes { expected[fingerprint] = state }
         var found: [RowFingerprint: RowState] = [:]
@@ -30,9 +35,26 @@ import Testing
           found[fingerprint] = state
         }
         #expect(found == expected, "seed \(seed)")
+        try blocks.readAhead(Array(changes.keys))
+        #expect(try some.map(blocks.state) == some.map { expected[$0] }, "seed \(seed)")
         let asked = changes.keys.sorted()
         #expect(try blocks.states(of: asked) == asked.map { expected[$0] }, "seed \(seed)")
       }
+    }
+  }
+
+  @Test func aStateThatWasRolledBackIsForgotten() throws {
+    let scratch = try Scratch()
+    let device = try scratch.devices(1, "CREATE TABLE t (k TEXT PRIMARY KEY, a, b)")[0]
+    try device.store.write { session in
+      let blocks = try session.access(1).stamps
+      let fingerprint = RowFingerprint(high: 1 << 40, low: 1)
+      try session.database.execute(sql: "SAVEPOINT s")
+      try blocks.store([(fingerprint, .unstamped)])
+      #expect(try blocks.state(of: fingerprint) == .unstamped)
+      try session.database.execute(sql: "ROLLBACK TO s; RELEASE s")
+      session.forgetKeyMemory()
+      #expect(try blocks.state(of: fingerprint) == nil)
     }
   }
 

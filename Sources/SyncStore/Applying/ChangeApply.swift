@@ -132,6 +132,8 @@ final class ChangeApply {
 
   private func merge(_ batch: IncomingChanges) throws {
     var states = try batch.states()
+    // The rows that refer to these rows ask for their keys.
+    try session.access(batch.table.id).stamps.readAhead(batch.fingerprints)
     var cursor = IncomingChanges.Cursor(batch)
     for row in 0..<batch.changes.count {
       if row % 1024 == 1023 { try checkCancellation() }

@@ -26,6 +26,12 @@ final class StampBlocks {
   private let deleting: SQLStatement
   private let scanning: SQLStatement
 
+  /// The states that were looked up row by row. The steps of merging ask for the same rows several
+  /// times, and to look up a row, its whole block is decoded.
+  private var recent: [RowFingerprint: RowState?] = [:]
+  /// The most states that are remembered: about three megabytes.
+  private static let recentLimit = 24_000
+
   init(
     table: TableSchema, database: Database, capacity: Int = StampBlocks.standardCapacity,
     columnCount: Int = .max
@@ -69,14 +75,36 @@ final class StampBlocks {
     return result
   }
 
+  /// Returns the state of a row, `nil` if it has none, and remembers it.
   func state(of fingerprint: RowFingerprint) throws -> RowState? {
-    try states(of: [fingerprint])[0]
+    if let known = recent[fingerprint] { return known }
+    let state = try states(of: [fingerprint])[0]
+    if recent.count >= Self.recentLimit { recent.removeAll() }
+    recent.updateValue(state, forKey: fingerprint)
+    return state
   }
+
+  /// Looks up the states of rows that ``state(of:)`` will be asked for, and decodes each block once.
+  /// The fingerprints may be in any order.
+  func readAhead(_ fingerprints: [RowFingerprint]) throws {
+    let unknown = fingerprints.filter { recent[$0] == nil }.prefix(Self.recentLimit).sorted()
+    guard unknown.count > 1 else { return }
+    if recent.count + unknown.count > Self.recentLimit { recent.removeAll() }
+    for (fingerprint, state) in zip(unknown, try states(of: unknown)) {
+      recent.updateValue(state, forKey: fingerprint)
+    }
+  }
+
+  /// Forgets the states that were looked up, after a rollback.
+  func forgetMemory() { recent = [:] }
 
   /// Stores the states of rows, given in ascending order of fingerprint, each row once. `nil`
   /// removes a state. If two rows have the same fingerprint, which only a forger makes, the last
   /// state is stored: a block with a fingerprint twice would be damaged.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
+    // If writing fails, nothing is remembered.
+    var remembered: [RowFingerprint: RowState?] = [:]
+    swap(&remembered, &recent)
     var index = 0
     /// Entries that did not fill a block and go into the next one.
     var rest: [Entry] = []
@@ -116,6 +144,12 @@ final class StampBlocks {
         && covers(block.end, changes[index].fingerprint.high)
       rest = try write(merged, replacing: block, handsOnRest: isNextTouched)
     }
+    if !remembered.isEmpty {
+      for change in changes where remembered[change.fingerprint] != nil {
+        remembered.updateValue(change.state, forKey: change.fingerprint)
+      }
+    }
+    swap(&remembered, &recent)
   }
 
   /// Calls `body` with every state, in order of fingerprint.
@@ -127,6 +161,7 @@ final class StampBlocks {
 
   /// Lets `body` change every state.
   func rewrite(_ body: (inout RowState) throws -> Void) throws {
+    recent = [:]
     var first: UInt64? = 0
     while let next = first, var block = try block(covering: next) {
       for index in block.entries.indices { try body(&block.entries[index].state) }

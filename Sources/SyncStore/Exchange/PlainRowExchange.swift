@@ -168,7 +168,7 @@ struct PlainRowExchange {
           while try reading.step() {
             found.append(child.keyColumns.indices.map { reading.value(at: $0) })
           }
-          for row in found where !row.contains(.null) { try set.add(row, access) }
+          try set.add(found.filter { !$0.contains(.null) }, access)
         }
       }
     }

@@ -31,12 +31,11 @@ final class ExistenceRule {
       count = set.count
       try loadUndead()
       try loadParents()
-      for row in try concerned() where !row.hasExpandedReferrers {
-        row.hasExpandedReferrers = true
-        try loadChildren(of: row)
-        try loadWaiters(for: row)
-        if row.isDead, !row.wasLiving, !row.wasDead { try loadStrangers(of: row) }
-      }
+      let rows = try concerned().filter { !$0.hasExpandedReferrers }
+      for row in rows { row.hasExpandedReferrers = true }
+      try loadChildren(of: rows)
+      for row in rows { try loadWaiters(for: row) }
+      try loadStrangers(of: rows.filter { $0.isDead && !$0.wasLiving && !$0.wasDead })
     } while set.count > count
   }
 
@@ -148,55 +147,83 @@ final class ExistenceRule {
     }
   }
 
-  /// Loads, from their tables, the rows that refer to a row.
-  func loadChildren(of row: WorkingRow) throws {
-    guard let shown = row.shown, !row.hasExpandedChildren else { return }
-    row.hasExpandedChildren = true
-    let table = session.schema[row.key.table]
-    for key in session.schema.inbound(to: table) {
-      let child = try session.access(key.child)
-      // SQLite compares by the parent's collation, not by the child's.
-      let match = zip(key.columns, key.parentColumns).map { column, parent in
-        "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
+  /// Loads, from their tables, the rows that refer to rows.
+  func loadChildren(of rows: [WorkingRow]) throws {
+    let rows = rows.filter { $0.shown != nil && !$0.hasExpandedChildren }
+    for row in rows { row.hasExpandedChildren = true }
+    for (table, rows) in byTable(rows) {
+      for key in session.schema.inbound(to: table) {
+        let values = rows.compactMap { row in
+          row.shown.map { shown in
+            key.parentColumns.map { table.localValue($0, shown, localKey: row.localKey) }
+          }
+        }
+        try loadRows(referringBy: key, with: values)
       }
-      let statement = try child.statement(
-        "SELECT \(child.table.keyColumns.map(quoted).joined(separator: ", ")) "
-          + "FROM \(child.table.quotedName) WHERE \(match.joined(separator: " AND "))")
-      for (index, name) in key.parentColumns.enumerated() {
-        statement.bind(
-          table.localValue(name, shown, localKey: row.localKey), at: index + 1)
-      }
-      var found: [[Value]] = []
-      while try statement.step() {
-        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
-      }
-      for local in found { try set.add(local, child) }
     }
   }
 
-  /// Loads, from their tables, the rows with a value that is the key of a row that was unknown so
-  /// far. The value refers to that row from now on.
-  func loadStrangers(of row: WorkingRow) throws {
-    guard !row.hasExpandedStrangers else { return }
-    row.hasExpandedStrangers = true
-    let table = session.schema[row.key.table]
-    for key in session.schema.inbound(to: table) where !key.isEnforced && table.identifies(key) {
-      let values = try table.referredValues(of: row.key.identity, by: key)
-      guard !values.contains(where: { $0.kind == .identity || $0.kind == .null }) else { continue }
-      let child = try session.access(key.child)
-      let names = child.table.keyColumns.map(quoted).joined(separator: ", ")
-      let match = zip(key.columns, key.parentColumns).map { column, parent in
-        "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
+  /// Loads, from their tables, the rows with values that are keys of rows that were unknown so far.
+  /// The values refer to these rows from now on.
+  func loadStrangers(of rows: [WorkingRow]) throws {
+    let rows = rows.filter { !$0.hasExpandedStrangers }
+    for row in rows { row.hasExpandedStrangers = true }
+    for (table, rows) in byTable(rows) {
+      for key in session.schema.inbound(to: table) where !key.isEnforced && table.identifies(key) {
+        let values = try rows.map { try table.referredValues(of: $0.key.identity, by: key) }
+          .filter { values in !values.contains { $0.kind == .identity } }
+        try loadRows(referringBy: key, with: values)
       }
-      let statement = try child.statement(
-        "SELECT \(names) FROM \(child.table.quotedName) WHERE \(match.joined(separator: " AND "))")
-      for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
-      var found: [[Value]] = []
+    }
+  }
+
+  private func byTable(_ rows: [WorkingRow]) -> [(table: TableSchema, rows: [WorkingRow])] {
+    Dictionary(grouping: rows, by: \.key.table).sorted { $0.key < $1.key }
+      .map { (session.schema[$0.key], $0.value) }
+  }
+
+  /// Loads the rows that have, in the columns of a reference, the values of one of several rows.
+  /// If the column has no index, a query reads the whole table, so one query is for many values.
+  /// For several columns SQLite would not use an index then, so there is a query for each row.
+  private func loadRows(referringBy key: ForeignKey, with values: [[Value]]) throws {
+    let child = try session.access(key.child)
+    var rest = values.filter { !$0.contains(.null) }[...]
+    var found: [[Value]] = []
+    while !rest.isEmpty {
+      let count = key.columns.count > 1 || rest.count == 1 ? 1 : rest.count <= 16 ? 16 : 512
+      let part = rest.prefix(count)
+      rest = rest.dropFirst(count)
+      let statement = try child.statement(rows(referringBy: key, withOneOf: count))
+      var position = 1
+      for value in part.joined() {
+        statement.bind(value, at: position)
+        position += 1
+      }
+      while position <= count {
+        statement.bind(null: position)
+        position += 1
+      }
       while try statement.step() {
         found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
       }
-      for local in found { try set.add(local, child) }
     }
+    try set.add(found, child)
+  }
+
+  /// Returns the query for the keys of such rows, with parameters for a number of values.
+  private func rows(referringBy key: ForeignKey, withOneOf count: Int) -> String {
+    let child = session.schema[key.child]
+    let parent = session.schema[key.parent]
+    // SQLite compares by the parent's collation, not by the child's.
+    let columns = zip(key.columns, key.parentColumns).map { column, name in
+      "\(quoted(child.columns[column].name)) COLLATE \(parent.collation(of: name))"
+    }
+    let marks = Array(repeating: "?", count: count).joined(separator: ", ")
+    let match =
+      count == 1
+      ? columns.map { "\($0) = ?" }.joined(separator: " AND ") : "\(columns[0]) IN (\(marks))"
+    return "SELECT \(child.keyColumns.map(quoted).joined(separator: ", ")) "
+      + "FROM \(child.quotedName) WHERE \(match)"
   }
 
   /// Returns whether logical values in the columns of a reference are plain values: SQLite does not

@@ -128,7 +128,7 @@ final class Materializer {
       let isClaimed = !found.isEmpty || claimants[claim] != nil
       if isClaimed { found.append(claim.key) }
     } else if let key = try keyOfHolder(claim, access) {
-      try set.add(key, access)
+      try set.add([key], access)
     }
     for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
   }
@@ -238,15 +238,12 @@ final class Materializer {
       }
       if set.count > before { return true }
     }
-    for row in set.rows where !isVisible(row) {
-      if row.shown != nil {
-        try existence.loadChildren(of: row)
-        if row.standIn != nil || row.shownIdentity != nil {
-          try existence.loadWaiters(for: row)
-        }
-      }
-      if !row.wasLiving, !row.wasDead { try existence.loadStrangers(of: row) }
+    let hidden = set.rows.filter { !isVisible($0) }
+    try existence.loadChildren(of: hidden)
+    for row in hidden where row.shown != nil {
+      if row.standIn != nil || row.shownIdentity != nil { try existence.loadWaiters(for: row) }
     }
+    try existence.loadStrangers(of: hidden.filter { !$0.wasLiving && !$0.wasDead })
     return set.count > before
   }
 

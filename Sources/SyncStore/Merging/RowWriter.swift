@@ -26,6 +26,7 @@ final class RowWriter {
     /// The rows that are deleted and inserted again, with the device's own values.
     var replaced: [ObjectIdentifier: [Value]] = [:]
     let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
+    let keepingKeys = try rowsKeepingKeys()
     for row in set.rows {
       guard let shown = row.shown else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
@@ -36,7 +37,7 @@ final class RowWriter {
         if !row.isVisible {
           // Frees the key before keys are assigned. Another row may take it, unless a row that must
           // differ from others still refers to it.
-          if let key = row.localKey, try keepsKey(row, key, access) {
+          if let key = row.localKey, keepingKeys.contains(ObjectIdentifier(row)) {
             try session.goneKeys.keep(key, of: row.key)
           } else if let key = row.localKey, try session.tablesToCompare().isEmpty {
             try access.forgetKey(key, of: row.key.identity)
@@ -173,17 +174,33 @@ final class RowWriter {
     }
   }
 
-  /// Returns whether a row that leaves its table leaves its key in the key of a row that stays.
-  private func keepsKey(_ row: WorkingRow, _ key: Int64, _ access: TableAccess) throws -> Bool {
-    let namers = session.schema.namers(of: row.key.table)
-    guard !namers.isEmpty else { return false }
-    if named.contains(row.key) { return true }
-    return try namers.contains { namer in
-      let child = try session.access(namer.table)
-      return try session.goneKeys.rows(of: namer, containing: key).contains { local in
-        set[RowKey(table: namer.table, identity: try child.identity(ofKey: local))] == nil
+  /// Returns the rows that leave their tables and leave their keys in the keys of rows that stay.
+  private func rowsKeepingKeys() throws -> Set<ObjectIdentifier> {
+    var result: Set<ObjectIdentifier> = []
+    var leaving: [Int: [Int64: WorkingRow]] = [:]
+    for row in set.rows where row.shown != nil && !row.isVisible {
+      guard let key = row.localKey, !session.schema.namers(of: row.key.table).isEmpty else {
+        continue
+      }
+      if named.contains(row.key) {
+        result.insert(ObjectIdentifier(row))
+      } else {
+        leaving[row.key.table, default: [:]][key] = row
       }
     }
+    for (table, rows) in leaving {
+      for namer in session.schema.namers(of: table) {
+        let child = try session.access(namer.table)
+        for (key, local) in try session.goneKeys.rows(of: namer, containing: Set(rows.keys)) {
+          guard let row = rows[key], !result.contains(ObjectIdentifier(row)) else { continue }
+          let identity = try child.identity(ofKey: local)
+          if set[RowKey(table: namer.table, identity: identity)] == nil {
+            result.insert(ObjectIdentifier(row))
+          }
+        }
+      }
+    }
+    return result
   }
 
   /// Gives a key to each row that is not shown, and that a row to be shown contains in its own key.

@@ -39,15 +39,19 @@ final class WorkingSet {
     return try load(key, fingerprint: fingerprint, state: try access.stamps.state(of: fingerprint))
   }
 
-  /// Adds a row of a table, given by its key there, unless it awaits a comparison
+  /// Adds rows of a table, given by their keys there, except those that await a comparison
   /// (``StoreSession/isUncompared(_:_:)``).
-  func add(_ local: [Value], _ access: TableAccess) throws {
-    let key = RowKey(table: access.table.id, identity: try access.identity(ofKey: local))
-    guard index[key] == nil else { return }
-    let fingerprint = access.fingerprint(key.identity)
-    let state = try access.stamps.state(of: fingerprint)
-    if try session.isUncompared(key, state) { return }
-    try load(key, fingerprint: fingerprint, state: state)
+  func add(_ rows: [[Value]], _ access: TableAccess) throws {
+    let keys = try rows.map {
+      RowKey(table: access.table.id, identity: try access.identity(ofKey: $0))
+    }.filter { index[$0] == nil }
+    let fingerprints = keys.map { access.fingerprint($0.identity) }
+    try access.stamps.readAhead(fingerprints)
+    for (key, fingerprint) in zip(keys, fingerprints) where index[key] == nil {
+      let state = try access.stamps.state(of: fingerprint)
+      if try session.isUncompared(key, state) { continue }
+      try load(key, fingerprint: fingerprint, state: state)
+    }
   }
 
   /// Loads a row whose state is known already. A row that was not shown and awaits a comparison

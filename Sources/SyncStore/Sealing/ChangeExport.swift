@@ -37,6 +37,9 @@ final class ChangeExport {
     var diminished: Set<Int> = []
     /// Surrogate keys of rows that are gone.
     var freedKeys: [KeysOfGoneRows.Freed] = []
+    /// Whether every row that refers to no row is suspect, not only those of which the row that
+    /// they refer to has gone now.
+    var areAllOrphansSuspect = false
     /// Cells with a plain value that has become the key of a row.
     var plainCells: [StoreSession.PlainCell] = []
     /// Cells of rows that refer, or seemed to refer, to a row with another local key.

@@ -45,7 +45,10 @@ struct Sealing {
     var suspects = export.suspects
     suspects.followed = followed
     suspects.changed += (noted + followed.rows).map { ($0.table, $0.identity) }
-    if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
+    if isSettlingDue {
+      suspects.diminished.formUnion(session.schema.tables.map(\.id))
+      suspects.areAllOrphansSuspect = true
+    }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
@@ -76,6 +79,10 @@ struct Sealing {
   private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
     try set.setPlain(suspects.plainCells, except: suspects.followed.references)
     try set.setPlain(suspects.followed.plain)
+    let loaded = (suspects.dangling + suspects.changed).map {
+      RowKey(table: $0.table, identity: $0.identity)
+    }
+    try session.readAhead(loaded + suspects.freedKeys.map(\.row))
     for suspect in suspects.dangling + suspects.changed {
       let key = RowKey(table: suspect.table, identity: suspect.identity)
       // The comparison finds out whether the row is new, and then it is decided.
@@ -83,7 +90,8 @@ struct Sealing {
       try set.row(key).isEdited = true
     }
     for table in suspects.diminished.sorted() {
-      try loadOrphans(of: session.schema[table], into: set)
+      let orphans = Orphans(of: session.schema[table], session: session)
+      for (child, rows) in try orphans.read(suspects) { try set.add(rows, child) }
     }
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() {
@@ -93,34 +101,6 @@ struct Sealing {
     // Rows that nothing refers to any more are removed.
     for row in try session.keptRows.undead() { try set.row(row) }
     return try Materializer(set: set).run().deleted
-  }
-
-  /// Loads the rows that refer to rows of a table that are gone.
-  private func loadOrphans(of parent: TableSchema, into set: WorkingSet) throws {
-    for key in session.schema.inbound(to: parent) {
-      let child = try session.access(key.child)
-      let columns = key.columns.map { "c.\(quoted(child.table.columns[$0].name))" }
-      let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
-      let names = child.table.keyColumns.map { "c.\(quoted($0))" }
-      let statement = try SQLStatement(
-        """
-        SELECT \((columns + names).joined(separator: ", ")) \
-        FROM \(child.table.quotedName) AS c \
-        WHERE \(columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) \
-        AND NOT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p \
-        WHERE \(match.joined(separator: " AND ")))
-        """, on: session.database)
-      var found: [[Value]] = []
-      while try statement.step() {
-        if !key.isEnforced {
-          // Most of these values never led to a row.
-          let values = columns.indices.map { statement.value(at: $0) }
-          guard try session.isKnown(values, by: key) else { continue }
-        }
-        found.append(names.indices.map { statement.value(at: columns.count + $0) })
-      }
-      for row in found { try set.add(row, child) }
-    }
   }
 
   /// Loads the parked rows that claim unique values of a table.

@@ -51,18 +51,25 @@ final class KeysOfGoneRows {
     quoted(schema[namer.table].columns[namer.column].name)
   }
 
-  /// Returns the local keys of the rows that contain a key in a column.
-  func rows(of namer: StoreSchema.Namer, containing key: Int64) throws -> [[Value]] {
+  /// Returns the rows that contain one of several keys in a column: that key, and the local values
+  /// of their key columns. The table is looked through once at most.
+  func rows(
+    of namer: StoreSchema.Namer, containing keys: Set<Int64>
+  ) throws -> [(key: Int64, row: [Value])] {
+    guard !keys.isEmpty else { return [] }
     let table = schema[namer.table]
-    let statement = try session.access(namer.table).statement(
-      "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
-        + "WHERE \(name(of: namer)) = ?")
-    statement.bind(key, at: 1)
-    var found: [[Value]] = []
-    while try statement.step() {
-      found.append(table.keyColumns.indices.map { statement.value(at: $0) })
+    return try withTable(of: keys) { wanted in
+      let names = [name(of: namer)] + table.keyColumns.map(quoted)
+      let reading = try SQLStatement(
+        "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName) "
+          + "WHERE \(names[0]) IN (SELECT key FROM \(wanted))", on: session.database)
+      var found: [(key: Int64, row: [Value])] = []
+      while try reading.step() {
+        guard let key = Value.key(reading.value(at: 0)) else { continue }
+        found.append((key, table.keyColumns.indices.map { reading.value(at: $0 + 1) }))
+      }
+      return found
     }
-    return found
   }
 
   /// Returns the keys, among some, that columns contain. Each column is looked through once at most,
@@ -81,6 +88,26 @@ final class KeysOfGoneRows {
       }
       return isFound ? keys : []
     }
+    return try withTable(of: keys) { wanted in
+      var found: Set<Int64> = []
+      for (table, name) in columns {
+        let reading = try SQLStatement(
+          // An expression compares like a bound number, also with a column of text.
+          "SELECT DISTINCT \(name) FROM \(table.quotedName) "
+            + "WHERE \(name) IN (SELECT +key FROM \(wanted))", on: session.database)
+        while try reading.step() {
+          if let key = Value.key(reading.value(at: 0)) { found.insert(key) }
+        }
+      }
+      return found
+    }
+  }
+
+  /// Calls `body` with the name of a temporary table that has some keys in its column `key`. `body`
+  /// must not need another such table.
+  func withTable<Result>(
+    of keys: Set<Int64>, _ body: (String) throws -> Result
+  ) throws -> Result {
     let wanted = "temp.docsync_wanted_keys"
     try session.database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_wanted_keys (key)")
@@ -89,18 +116,9 @@ final class KeysOfGoneRows {
       adding.bind(key, at: 1)
       try adding.run()
     }
-    var found: Set<Int64> = []
-    for (table, name) in columns {
-      let reading = try SQLStatement(
-        "SELECT DISTINCT \(name) FROM \(table.quotedName) "
-          // An expression compares like a bound number, also with a column of text.
-          + "WHERE \(name) IN (SELECT +key FROM \(wanted))", on: session.database)
-      while try reading.step() {
-        if let key = Value.key(reading.value(at: 0)) { found.insert(key) }
-      }
-    }
+    let result = try body(wanted)
     try session.database.execute(sql: "DELETE FROM \(wanted)")
-    return found
+    return result
   }
 
   // MARK: - Entries

@@ -103,11 +103,19 @@ final class StoreSession {
     return access
   }
 
-  /// Forgets what is remembered of keys outside the tables, after a rollback, so that it is read
-  /// again.
+  /// Forgets what is remembered of keys and states outside the tables, after a rollback, so that it
+  /// is read again.
   func forgetKeyMemory() {
     plainKeys.forgetMemory()
     for access in accesses.values { access.forgetKeyMemory() }
+  }
+
+  /// Looks up the states of rows that will be asked for one by one.
+  func readAhead(_ rows: [RowKey]) throws {
+    for (table, rows) in Dictionary(grouping: rows, by: \.table) {
+      let access = try access(table)
+      try access.stamps.readAhead(rows.map { access.fingerprint($0.identity) })
+    }
   }
 
   /// Forgets the keys of rows that are gone, after sealing.
@@ -187,11 +195,12 @@ final class StoreSession {
   /// Returns the same for a column of an identity, but `nil` also for a plain value that is the key
   /// of a row here: the row with that value in its key is another row.
   func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
-    if case .key(let table) = column.domain, let key = Value.key(value),
-      try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
-    {
-      return nil
-    }
-    return try imported(value, column)
+    try isKeyHere(value, column) ? nil : imported(value, column)
+  }
+
+  /// Returns whether a logical value is a plain value that is the key of a row here.
+  func isKeyHere(_ value: Value, _ column: ColumnSchema) throws -> Bool {
+    guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
+    return try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
   }
 }

@@ -112,7 +112,7 @@ extension TableAccess {
     for (position, value) in zip(table.identityPositions, values) {
       let column = table.columns[position]
       guard let imported = try session.imported(value, column) else { return nil }
-      if try session.importedKey(value, column) == nil { isAmbiguous = true }
+      if try session.isKeyHere(value, column) { isAmbiguous = true }
       local.append(imported)
     }
     guard table.hasKeysInIdentity else { return local }

@@ -428,13 +428,14 @@ final class TableAccess {
     try session.write(statement)
   }
 
-  /// Forgets what is remembered of keys outside the tables, after a rollback.
+  /// Forgets what is remembered of keys and states outside the tables, after a rollback.
   func forgetKeyMemory() {
     greatestKey = nil
     moved = nil
     loggedKeys = nil
     rewritten = nil
     session.goneKeys.forgetMemory(of: table.id)
+    stamps.forgetMemory()
   }
 
   /// The statement that deletes by key.
