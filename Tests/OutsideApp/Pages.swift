@@ -57,7 +57,7 @@ struct Pages {
       INSERT INTO notes VALUES (1, 'Milk', 'one litre');
       CREATE TABLE articles (id INTEGER PRIMARY KEY, stock INTEGER, note_id INTEGER);
       INSERT INTO articles VALUES (1, 3, 1);
-      CREATE TABLE drafts (text TEXT)
+      CREATE TABLE drafts (id INTEGER PRIMARY KEY, text TEXT)
       """)
     let chosen = try configuration(forStoreAt: store)
     try expect(chosen.references == ["articles": ["note_id": "notes"]], "\(chosen.references)")
