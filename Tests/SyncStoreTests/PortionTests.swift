@@ -15,13 +15,14 @@ import Testing
     INSERT INTO p VALUES (1, 'old', 'b'), (2, 'old', 'b'), (3, 'old', 'b');
     """
 
-  private func devices(counting: Bool = false) throws -> [Device] {
+  private func devices(counting: Bool = false, _ rows: String = "") throws -> [Device] {
     var options = StoreOptions()
     options.rowsPerChangeSet = 2
     options.bytesPerChangeSet = 1
     var configuration = StoreConfiguration()
     if counting { configuration.columnMergeTypes = ["stock": ["count": .counter]] }
-    return try scratch.devices(2, Self.schema, configuration: configuration, options: options)
+    return try scratch.devices(
+      2, Self.schema + rows, configuration: configuration, options: options)
   }
 
   /// An insertion says what the table holds, with all that was added in the same time.
@@ -37,6 +38,28 @@ import Testing
     try devices[1].run("UPDATE stock SET count = count + 1")
     try devices[0].run("UPDATE stock SET count = count - 3")
     try converge(devices, "SELECT count FROM stock ORDER BY id", ["5", "-1"])
+  }
+
+  /// An update that sets a counter says what the table holds, with all that was added later.
+  @Test(arguments: ["count + 1", "count - 7", "NULL", "12"], [true, false])
+  func additionsToCountersThatAnEarlierBatchSetsCountOnce(value: String, isBefore: Bool) throws {
+    let rows = "INSERT INTO stock VALUES ('a', 'x', NULL), ('b', 'x', NULL), ('c', 'x', 1);"
+    let devices = try devices(counting: true, isBefore ? rows : "")
+    if !isBefore { try devices[0].run(rows) }
+    try converge(devices)
+    let head = try devices[0].store.head()?.number ?? 0
+    try devices[0].run(
+      """
+      UPDATE stock SET count = 5, name = 'y'; UPDATE stock SET count = \(value) WHERE id = 'a';
+      UPDATE stock SET count = count + 1 WHERE id = 'c'
+      """)
+    let shown = try devices[0].rows("SELECT count FROM stock ORDER BY id")
+    #expect(try devices[0].outgoing(after: head).count > 1)
+    try converge(devices, "SELECT count FROM stock ORDER BY id", shown)
+    try devices[0].run("UPDATE stock SET count = count + 2")
+    try devices[1].run("UPDATE stock SET count = count + 3")
+    let sums = shown.map { Int($0).map { "\($0 + 5)" } ?? "NULL" }
+    try converge(devices, "SELECT count FROM stock ORDER BY id", sums)
   }
 
   @Test(arguments: ["DELETE FROM p WHERE id = 1", "UPDATE p SET id = 99 WHERE id = 1"])

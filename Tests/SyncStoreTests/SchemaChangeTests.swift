@@ -13,6 +13,35 @@ import Testing
     CREATE TABLE t (id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES (1, 'a'), (2, 'b');
     """
 
+  /// A device without the reference erases the row that another one refers to.
+  @Test(arguments: ["INSERT", "REPLACE"])
+  func aRowWhoseParentWasErasedHoldsNoUniqueValue(verb: String) throws {
+    var devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE); INSERT INTO t VALUES (6, '')
+      """)
+    devices[1] = try devices[1].changed(isOpen: true) {
+      try $0.run("ALTER TABLE t ADD COLUMN up INTEGER REFERENCES t ON DELETE CASCADE")
+    }
+    try devices[1].run("\(verb) INTO t (id, a, up) VALUES (5, 'x', 6)")
+    try devices[0].run("DELETE FROM t")
+    try exchange(devices)
+    #expect(try devices[1].store.status().parked.map(\.reason) == [.parentDeleted])
+    #expect(try LocalStore.verify(at: devices[1].path).report.findings == [])
+    // It is decided once more, with a row that wants the value.
+    try devices[1].run("INSERT INTO t (id, a) VALUES (7, 'x')")
+    try devices[0].run("UPDATE t SET a = 'y' WHERE a = 'x'")
+    _ = try devices[1].store.seal()
+    #expect(try devices[1].rows("SELECT a FROM t") == ["x"])
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT a FROM t") == ["x"])
+    #expect(try devices[0].rows("SELECT a FROM t ORDER BY 1") == ["x", "y"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
   @Test(arguments: [true, false])
   func aNewColumnIsNoticed(isOpen: Bool) throws {
     var devices = try scratch.devices(2, Self.schema)

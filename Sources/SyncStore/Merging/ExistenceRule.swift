@@ -83,13 +83,26 @@ final class ExistenceRule {
     var seen: Set<RowKey> = []
     while let target = next.popLast() {
       guard seen.insert(target).inserted else { continue }
-      if set[target] == nil, try look(at: target) == .kept { try set.row(target) }
+      if set[target] == nil, try affects(target, key) { try set.row(target) }
       guard let row = set[target] else { continue }
       // Also follows the former moves of a row that came back: rows held there may go.
       let destinations = [
         row.isLiving ? nil : row.movedTo, row.wasLiving ? nil : row.loadedMovedTo,
       ]
       next += destinations.compactMap { $0 }.map { RowKey(table: target.table, identity: $0) }
+    }
+  }
+
+  /// Returns whether a row that is not in the set decides about the rows that refer to it. An erased
+  /// row may have no entry; those to which its deletion cascades do not exist all the same.
+  private func affects(_ row: RowKey, _ key: ForeignKey) throws -> Bool {
+    switch try look(at: row) {
+    case .shown: return false
+    case .kept: return true
+    case .absent:
+      guard key.onDelete == .cascade else { return false }
+      let access = try session.access(row.table)
+      return try access.stamps.state(of: access.fingerprint(row.identity))?.existence == .deleted
     }
   }
 

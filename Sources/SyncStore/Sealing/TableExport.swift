@@ -31,6 +31,9 @@ final class TableExport {
   /// The rows whose insertion was exported, if a later batch may contain additions to their
   /// counters: the insertion includes the additions, since it has the values of the table.
   private var inserted: Set<RowFingerprint> = []
+  /// The counters that an exported update has set, if a later batch may contain additions to them:
+  /// the update includes the additions, too.
+  private var setCounters: [RowFingerprint: ColumnSet] = [:]
   /// The formerly unknown rows whose update was exported, if a later batch may contain their
   /// insertion: the action of a foreign key on a row whose key changes is logged first.
   private var updated: Set<RowFingerprint> = []
@@ -404,6 +407,7 @@ final class TableExport {
       {
         continue
       }
+      if isAddedToSetCounter(position, log, batch, identities.fingerprints[row]) { continue }
       if let counter = try counter(at: position, log, batch, kept, at: time) {
         guard let sum = counter.sums[session.ownClient], counter != counterBefore else { continue }
         let added = CounterValue.added(
@@ -413,6 +417,10 @@ final class TableExport {
         shape.append(index)
         note(sum.time, of: index, &rowTime)
         continue
+      }
+      if table.columns[position].domain == .counter, !batch.isLast {
+        setCounters[identities.fingerprints[row], default: ColumnSet()]
+          .formUnion(ColumnSet(position))
       }
       // If edits win, the stamp is above that of a deletion by a device that knew the same changes.
       time = max(time.raised(above: old.stamp(of: position)), floor)
@@ -473,6 +481,17 @@ final class TableExport {
       countersToKeep.append((position, CounterValue.counter(counter).encoded))
     }
     return counter
+  }
+
+  /// Returns whether an update adds to a counter that an earlier batch has set.
+  private func isAddedToSetCounter(
+    _ position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ row: RowFingerprint
+  ) -> Bool {
+    guard setCounters[row]?.contains(position) == true, let base = log.bases[position] else {
+      return false
+    }
+    return Counter(base: batch.olds[position][base]) != nil
+      && Counter(base: batch.cells[position][cellRows[position]]) != nil
   }
 
   /// Returns the time at which a column was last updated, according to the log; `nil` if it was
