@@ -15,13 +15,14 @@ import Testing
   private static let all = "SELECT * FROM meta ORDER BY person, name"
 
   private func devices(
-    _ rows: String = "", name: String = "", person: String = "INTEGER", metaName: String = "TEXT"
+    _ rows: String = "", count: Int = 2, name: String = "", person: String = "INTEGER",
+    metaName: String = "TEXT"
   ) throws -> [Device] {
     var configuration = StoreConfiguration()
     configuration.references = ["meta": ["person": "person"]]
     if !name.isEmpty { configuration.identities = ["person": .columns(["name"])] }
     return try scratch.devices(
-      2,
+      count,
       """
       CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT\(name));
       CREATE TABLE meta (person \(person), name \(metaName), value TEXT, PRIMARY KEY (person, name));
@@ -120,6 +121,27 @@ import Testing
     try converge(
       devices, "SELECT value, p.name FROM meta LEFT JOIN person AS p ON p.id = person ORDER BY 1",
       ["five|a", "seven|NULL", "six|NULL"])
+  }
+
+  /// The same, on a device that applies the deletion.
+  @Test(arguments: ["INTEGER", "TEXT"])
+  func theNumbersOfDeletedPersonsStayReservedElsewhere(type: String) throws {
+    let devices = try devices(count: 3, person: type)
+    try devices[0].run(
+      """
+      INSERT INTO person VALUES (5, 'a'), (6, 'b'), (7, 'c');
+      INSERT INTO meta VALUES (5, 'x', 'five'), (6, 'x', 'six'), (7, 'x', 'seven')
+      """)
+    try devices[1].receive(from: devices[0])
+    try devices[0].run("DELETE FROM person WHERE id IN (6, 7)")
+    try devices[1].receive(from: devices[0])
+    try devices[2].run("INSERT INTO person VALUES (6, 'd'), (7, 'e')")
+    try devices[1].receive(from: devices[2])
+    let query =
+      "SELECT value, p.name FROM meta LEFT JOIN person AS p ON p.id = person ORDER BY 1"
+    let rows = ["five|a", "seven|NULL", "six|NULL"]
+    #expect(try devices[1].rows(query) == rows)
+    try converge(devices, query, rows)
   }
 
   /// Such a row came and went within one sealing.

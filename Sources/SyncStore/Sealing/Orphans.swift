@@ -25,10 +25,8 @@ struct Orphans {
         return (child, try rows(referringBy: key, child))
       }
       guard !freed.isEmpty else { return (child, []) }
-      return try session.goneKeys.withTable(of: freed) { wanted in
-        // SQLite compares by the affinity of the parent's key.
-        let keys = "IN (SELECT CAST(key AS INTEGER) FROM \(wanted))"
-        return (child, try rows(referringBy: key, child, where: keys))
+      return try session.goneKeys.withList(of: freed, isInteger: true) { wanted in
+        (child, try rows(referringBy: key, child, where: "IN \(wanted)"))
       }
     }
   }

@@ -58,11 +58,11 @@ final class KeysOfGoneRows {
   ) throws -> [(key: Int64, row: [Value])] {
     guard !keys.isEmpty else { return [] }
     let table = schema[namer.table]
-    return try withTable(of: keys) { wanted in
+    return try withList(of: keys) { wanted in
       let names = [name(of: namer)] + table.keyColumns.map(quoted)
       let reading = try SQLStatement(
         "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName) "
-          + "WHERE \(names[0]) IN (SELECT key FROM \(wanted))", on: session.database)
+          + "WHERE \(names[0]) IN \(wanted)", on: session.database)
       var found: [(key: Int64, row: [Value])] = []
       while try reading.step() {
         guard let key = Value.key(reading.value(at: 0)) else { continue }
@@ -88,13 +88,12 @@ final class KeysOfGoneRows {
       }
       return isFound ? keys : []
     }
-    return try withTable(of: keys) { wanted in
+    return try withList(of: keys) { wanted in
       var found: Set<Int64> = []
       for (table, name) in columns {
         let reading = try SQLStatement(
-          // An expression compares like a bound number, also with a column of text.
           "SELECT DISTINCT \(name) FROM \(table.quotedName) "
-            + "WHERE \(name) IN (SELECT +key FROM \(wanted))", on: session.database)
+            + "WHERE \(name) IN \(wanted)", on: session.database)
         while try reading.step() {
           if let key = Value.key(reading.value(at: 0)) { found.insert(key) }
         }
@@ -103,10 +102,12 @@ final class KeysOfGoneRows {
     }
   }
 
-  /// Calls `body` with the name of a temporary table that has some keys in its column `key`. `body`
-  /// must not need another such table.
-  func withTable<Result>(
-    of keys: Set<Int64>, _ body: (String) throws -> Result
+  /// Calls `body` with a list of keys for IN, in parentheses. `body` must not need another such list.
+  ///
+  /// - Parameter isInteger: Whether a column of text equals a key that is the same number, as in a
+  ///   comparison with an `INTEGER PRIMARY KEY`; otherwise the keys compare like bound numbers.
+  func withList<Result>(
+    of keys: Set<Int64>, isInteger: Bool = false, _ body: (String) throws -> Result
   ) throws -> Result {
     let wanted = "temp.docsync_wanted_keys"
     try session.database.execute(
@@ -116,7 +117,8 @@ final class KeysOfGoneRows {
       adding.bind(key, at: 1)
       try adding.run()
     }
-    let result = try body(wanted)
+    // A column without a type would equal no text: SQLite converts only for expressions.
+    let result = try body("(SELECT \(isInteger ? "CAST(key AS INTEGER)" : "+key") FROM \(wanted))")
     try session.database.execute(sql: "DELETE FROM \(wanted)")
     return result
   }
