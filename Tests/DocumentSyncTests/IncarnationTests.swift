@@ -432,6 +432,48 @@ import Testing
     for manager in [restored, other] { try await manager.close() }
   }
 
+  /// Its former client is retired, and the other devices have another change set of that number.
+  @Test func changeSetThatARolledBackStoreSealedIsSentByItsNewClient() async throws {
+    let fleet = try await makeFleet()
+    let device = try await open(fleet, "0")
+    try await device.synchronize()
+    try await device.close()
+    let tokens = fleet.scratch.path + "/tokens of one"
+    try copy(fleet, "0", to: "backup")
+    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
+    let used = try await open(fleet, "0")
+    for number in 1...3 {
+      try used.put("n\(number)", "x")
+      try await used.synchronize()
+    }
+    let former = used.binding.client
+    try await used.close()
+    try overwrite(fleet, "0", with: "backup")
+
+    let restored = try await open(fleet, "0")
+    let other = try await open(fleet, "1")
+    try await settle([restored, other])
+    // It removes the former client's marker.
+    for manager in [restored, other] { _ = try await manager.vacuum() }
+    #expect(try await other.listClients().first { $0.client == former }?.status == .retired)
+    try await restored.close()
+    try overwrite(fleet, "0", with: "backup")
+    try FileManager.default.removeItem(atPath: tokens)
+    try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
+
+    let rolledBack = try await open(fleet, "0")
+    #expect(rolledBack.binding.client == former)
+    try rolledBack.put("after", "rolling back")
+    _ = try rolledBack.store.seal()
+    let report = try await rolledBack.synchronize()
+    #expect(report.incarnations.map(\.reason) == [.retired])
+    #expect(report.sent.map(\.client) == [rolledBack.binding.client])
+    try await settle([rolledBack, other])
+    #expect(try other.notes().contains("n3=x"))
+    #expect(try other.notes().contains("after=rolling back"))
+    for manager in [rolledBack, other] { try await manager.close() }
+  }
+
   /// Its store is a new client by then, which no other device knows.
   @Test(arguments: ["copied", "moved", "restored", "rolled back"])
   func removedDeviceIsToldAlsoIfItsStoreIsSomewhereElseOrOlder(how: String) async throws {

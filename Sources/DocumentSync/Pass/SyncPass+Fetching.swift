@@ -80,8 +80,12 @@ extension SyncPass {
         attempt += 1
         context.environment.logger.notice("retired at change set \(retired.cut)")
         // No other device has the change sets beyond the cut, and none will
-        // take them from this client.
-        try store.beginIncarnation(.retired) { $0.number > retired.cut ? .known : .common }
+        // take them from this client. An older state of the store may have
+        // sealed others under the numbers up to the cut.
+        let standing = try OwnChangeSets(session: session).standing()
+        try store.beginIncarnation(.retired) {
+          $0.number > retired.cut ? .known : standing($0)
+        }
       } catch let fork as Fork {
         throw forked(fork)
       } catch let retired as Retired {
