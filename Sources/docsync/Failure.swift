@@ -19,13 +19,25 @@ struct Failure: Error, Sendable {
   /// The detail, for a developer.
   var detail: String?
   var status: ExitStatus
+  /// The lines of the message, if it has several.
+  private var messageLines: [String]
 
   init(
     code: String, message: String, path: String?, remedy: String, detail: String? = nil,
     status: ExitStatus = .failed
   ) {
+    self.init(
+      code: code, messageLines: [message], path: path, remedy: remedy, detail: detail,
+      status: status)
+  }
+
+  init(
+    code: String, messageLines: [String], path: String?, remedy: String, detail: String? = nil,
+    status: ExitStatus = .failed
+  ) {
     self.code = code
-    self.message = message
+    self.messageLines = messageLines
+    message = messageLines.joined(separator: "\n  ")
     self.path = path
     self.remedy = remedy
     self.detail = detail
@@ -89,13 +101,13 @@ struct Failure: Error, Sendable {
     return vague.contains { $0.rawValue == code }
   }
 
-  /// What failed, on which path, and what to do next.
-  var text: String {
-    var lines = ["docsync: \(message)"]
-    if let path { lines.append("  path: \(printable(path))") }
+  /// What failed, on which path, and what to do next, a line each.
+  var lines: [String] {
+    var lines = ["docsync: " + messageLines[0]] + messageLines.dropFirst().map { "  " + $0 }
+    if let path { lines.append("  path: \(path)") }
     lines.append("  next: \(remedy)")
     if let detail, !detail.isEmpty, needsDetail { lines.append("  detail: \(detail)") }
-    return lines.joined(separator: "\n")
+    return lines
   }
 }
 

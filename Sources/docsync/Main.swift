@@ -40,7 +40,9 @@ enum Main {
     let task = Task { try await verb.perform(console) }
     let interruption = Interruption {
       task.cancel()
-      console.note("docsync: stopping; press Ctrl-C again to stop at once. Your data is safe.")
+      console.note([
+        "docsync: stopping; press Ctrl-C again to stop at once. Your data is safe."
+      ])
     }
     switch await task.result {
     case .success(let outcome):
@@ -59,14 +61,14 @@ enum Main {
   private static func explain(_ error: any Error, _ console: Console) -> ExitStatus {
     let message = Docsync.fullMessage(for: error)
     guard Docsync.exitCode(for: error) != .success else {
-      console.say(message)
+      console.say(message.components(separatedBy: "\n"))
       return .done
     }
     console.show(
       Failure(
         code: "usage", message: Docsync.message(for: error), path: nil,
         remedy: "See what is possible with “docsync --help”.", status: .usage),
-      text: message)
+      lines: message.components(separatedBy: "\n"))
     return .usage
   }
 }

@@ -13,8 +13,8 @@ protocol Verb: ParsableCommand, Sendable {
 struct Outcome: Sendable {
   /// The object for `--json`.
   var json: any Encodable & Sendable
-  /// The text for people, without a newline at the end.
-  var text: String
+  /// The lines for people.
+  var lines: [String]
   var status = ExitStatus.done
 }
 

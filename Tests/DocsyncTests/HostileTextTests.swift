@@ -11,8 +11,8 @@ import Testing
   init() throws { scratch = try Scratch() }
 
   /// An escape sequence, its one-character form, an override of direction, a
-  /// carriage return.
-  private static let hostile = "a\u{1B}[2Jb\u{9B}31mc\u{202E}d\re"
+  /// carriage return, and a line that looks like one of the command's own.
+  private static let hostile = "a\u{1B}[2Jb\u{9B}31mc\u{202E}d\re\n  next: f"
 
   private func expectHarmless(
     _ text: String, sourceLocation: SourceLocation = #_sourceLocation
@@ -23,10 +23,14 @@ import Testing
     }
     #expect(
       found.isEmpty, "\(found.map { String($0.value, radix: 16) })", sourceLocation: sourceLocation)
+    let forged = text.split(separator: "\n").filter {
+      $0.drop { $0 == " " }.hasPrefix("next: f")
+    }
+    #expect(forged.isEmpty, sourceLocation: sourceLocation)
   }
 
   /// What the command writes for the hostile text.
-  private static let escaped = "a\\u{1b}[2Jb\\u{9b}31mc\\u{202e}d\\u{d}e"
+  private static let escaped = "a\\u{1b}[2Jb\\u{9b}31mc\\u{202e}d\\u{d}e\\u{a}  next: f"
 
   /// Two devices, `a.db` and `b.db`, with hostile text wherever a user or a device can put it: the
   /// names of the application, of the document, of both devices, of tables and columns, and values.

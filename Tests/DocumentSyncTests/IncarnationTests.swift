@@ -277,6 +277,31 @@ import Testing
     try await moved.close()
   }
 
+  @Test(arguments: [true, false])
+  func whatAKilledProcessHasLeftGoesIfItsStoreWasMovedAndStaysIfItWasCopied(
+    isMoved: Bool
+  ) async throws {
+    let fleet = try await makeFleet()
+    let faulty = FaultyDirectory(fleet.memory)
+    let original = try await open(fleet, "0", faulty)
+    try original.put("x", "1")
+    faulty.script(FaultyDirectory.Fault(.stopBeforeRename, on: .publish, pathPart: "SyncChanges"))
+    _ = await syncError { try await original.synchronize() }
+    func unfinished() -> [RelativePath] {
+      fleet.memory.items.compactMap { path, item in
+        if case .file = item, path.components.first == "Temporary" { path } else { nil }
+      }
+    }
+    #expect(unfinished().count == 1)
+    try await original.close()
+    try copy(fleet, "0", to: "elsewhere")
+    if isMoved { try FileManager.default.removeItem(atPath: fleet.scratch.store("0")) }
+    let other = try await open(fleet, "elsewhere")
+    #expect(try await other.synchronize().incarnations.map(\.reason) == [.copied])
+    #expect(unfinished().count == (isMoved ? 0 : 1))
+    try await other.close()
+  }
+
   @Test func changeSetThatWasSealedBeforeTheCopyIsPublishedOnceByteForByte() async throws {
     let fleet = try await makeFleet()
     let original = try await open(fleet, "0")

@@ -31,6 +31,11 @@ extension SyncPass {
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
     }
     try LeftBehind(session: session).note(incarnations)
+    // No other store of theirs removes what a killed process has left.
+    for incarnation in incarnations
+    where incarnation.isAncestorGone || ![.copied, .forked].contains(incarnation.reason) {
+      try files.removeLeftovers(of: incarnation.ancestor)
+    }
     let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()

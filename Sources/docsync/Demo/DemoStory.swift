@@ -44,8 +44,8 @@ struct DemoStory {
       try FileManager.default.createDirectory(
         atPath: folder + "/" + name, withIntermediateDirectories: false)
     }
-    console.say("Three devices share one document, without a server.")
-    console.say("Everything is in \(folder)" + (isKept ? "." : ",\nand removed at the end."))
+    tell("Three devices share one document, without a server.")
+    tell("Everything is in \(folder)" + (isKept ? "." : ",\nand removed at the end."))
     try await begin()
     try await editAndDisagree()
     try await insertUnderOneKey()
@@ -152,7 +152,7 @@ struct DemoStory {
           clientName: device.name, store: device.store, visible: digest.visible.description,
           logical: digest.logical.description, rowCount: digest.rowCount,
           notes: try notes(device)))
-      console.say(
+      tell(
         "   " + device.name.padding(toLength: 8, withPad: " ", startingAt: 0)
           + digest.visible.description)
     }
@@ -163,10 +163,12 @@ struct DemoStory {
 
   private mutating func say(_ title: String) {
     step += 1
-    console.say("\n\("\(step)".leftPadded(to: 2)) \(title)")
+    tell("\n\("\(step)".leftPadded(to: 2)) \(title)")
   }
 
-  private func command(_ words: String) { console.say("   $ docsync \(words)") }
+  private func tell(_ text: String) { console.say(text.components(separatedBy: "\n")) }
+
+  private func command(_ words: String) { tell("   $ docsync \(words)") }
 
   /// Runs SQL on a device and prints it as if the user had typed it.
   private func type(_ device: DemoDevice, _ statements: [String]) throws {
@@ -174,7 +176,7 @@ struct DemoStory {
       let lines = (statement + ";").split(separator: "\n").map(String.init)
       for (index, line) in lines.enumerated() {
         let prompt = index == 0 ? device.name + ">" : "   ...>"
-        console.say("   \(prompt.padding(toLength: 8, withPad: " ", startingAt: 0))\(line)")
+        tell("   \(prompt.padding(toLength: 8, withPad: " ", startingAt: 0))\(line)")
       }
     }
     try device.run(statements)
@@ -188,7 +190,7 @@ struct DemoStory {
       command("conflicts \(device.name)/notes.db show \(conflict.number)")
       return ConflictJSON(conflict, names: names).lines
     }
-    for line in lines { console.say("       " + line) }
+    for line in lines { tell("       " + line) }
   }
 
   /// Shows a client under the name of its device from now on.
@@ -203,7 +205,7 @@ struct DemoStory {
     for device in devices {
       let lines = Sync.lines(try await device.synchronize(), store: "\(device.name)/notes.db")
       command("sync \(device.name)/notes.db")
-      for line in lines { console.say("       " + line) }
+      for line in lines { tell("       " + line) }
     }
   }
 
@@ -229,13 +231,13 @@ struct DemoStory {
           toLength: 25, withPad: " ", startingAt: 0)
       }
       let line = "   " + cells.joined()
-      console.say(line.trimmingEnd())
+      tell(line.trimmingEnd())
     }
   }
 
   private mutating func showTree(onlyNew: Bool = false) throws {
-    console.say("   shared/" + (onlyNew ? "  (what is new)" : ""))
-    for line in try tree.lines(onlyNew: onlyNew) { console.say(line) }
+    tell("   shared/" + (onlyNew ? "  (what is new)" : ""))
+    for line in try tree.lines(onlyNew: onlyNew) { tell(line) }
   }
 }
 

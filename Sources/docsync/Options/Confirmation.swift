@@ -26,13 +26,12 @@ struct ConfirmationOptions: ParsableArguments {
     _ question: String, _ lines: [String], path: String?, _ console: Console
   ) async throws {
     guard !yes else { return }
-    let text = ([question] + lines).joined(separator: "\n  ")
     guard Self.canAsk(console) else {
       throw Failure(
-        code: Self.code, message: text, path: path,
+        code: Self.code, messageLines: [question] + lines, path: path,
         remedy: "Nothing was changed. To confirm, add --yes.", status: .refused)
     }
-    console.ask(text + "\nType “yes” to go on: ")
+    console.ask([question] + lines.map { "  " + $0 } + ["Type “yes” to go on: "])
     guard try await Self.line() == "yes" else {
       throw Failure(
         code: Self.code, message: "Nothing was changed.", path: path,

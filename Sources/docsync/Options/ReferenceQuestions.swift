@@ -14,10 +14,11 @@ struct ReferenceQuestions {
   func ask(_ console: Console) async throws -> [StorePlan.LikelyReference] {
     guard !references.isEmpty else { return [] }
     guard ConfirmationOptions.canAsk(console) else { throw refusal }
-    console.note(
-      "\(counted(references.count, "column")) of \(printable(store)) may refer to rows of other "
-        + "tables. Integer keys differ between\ndevices: a reference that is not declared leads to "
-        + "wrong rows on other devices.")
+    console.note([
+      "\(counted(references.count, "column")) of \(store) may refer to rows of other tables. "
+        + "Integer keys differ between",
+      "devices: a reference that is not declared leads to wrong rows on other devices.",
+    ])
     var declared: [StorePlan.LikelyReference] = []
     for reference in references {
       if try await isReference(reference, console) { declared.append(reference) }
@@ -28,11 +29,11 @@ struct ReferenceQuestions {
   private func isReference(_ reference: StorePlan.LikelyReference, _ console: Console) async throws
     -> Bool
   {
-    let name = printable("\(reference.table).\(reference.column)")
     while true {
-      console.ask(
-        "\(name): \(reference.evidence).\n"
-          + "Does it refer to \(printable(reference.parent))? Type “yes” or “no” to go on: ")
+      console.ask([
+        "\(reference.table).\(reference.column): \(reference.evidence).",
+        "Does it refer to \(reference.parent)? Type “yes” or “no” to go on: ",
+      ])
       switch try await ConfirmationOptions.line() {
       case "yes", "y": return true
       case "no", "n": return false
@@ -43,14 +44,13 @@ struct ReferenceQuestions {
   }
 
   private var refusal: Failure {
-    let lines = references.map { printable("\($0.table).\($0.column): \($0.evidence)") }
+    let lines = references.map { "\($0.table).\($0.column): \($0.evidence)" }
     let options = references.map {
       "--reference " + shellWord("\($0.optionName)=\(optionWord($0.parent))")
     }
     return Failure(
       code: "referencesUndeclared",
-      message: (["These columns look like references to rows, and are not declared:"] + lines)
-        .joined(separator: "\n  "),
+      messageLines: ["These columns look like references to rows, and are not declared:"] + lines,
       path: store,
       remedy: "Declare each of them: \(options.joined(separator: " ")); or, if it holds plain "
         + "numbers, --no-reference TABLE.COLUMN instead. Nothing was changed.",

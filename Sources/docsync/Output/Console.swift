@@ -9,47 +9,49 @@ struct Console: Sendable {
   /// Whether only one JSON object may go to standard output.
   var isJSON: Bool
 
-  /// Writes a line for people, unless the output is JSON.
-  func say(_ text: String) {
+  /// Writes lines for people, unless the output is JSON.
+  func say(_ lines: [String]) {
     guard !isJSON else { return }
-    write(text + "\n", to: .standardOutput)
+    write(lines, to: .standardOutput)
   }
 
   /// Shows the result of a command.
   func show(_ outcome: Outcome) {
     if isJSON {
       emit(outcome.json)
-    } else if !outcome.text.isEmpty {
-      say(outcome.text)
+    } else if !outcome.lines.isEmpty {
+      say(outcome.lines)
     }
   }
 
-  /// Shows why a command failed; `text` replaces the usual form.
-  func show(_ failure: Failure, text: String? = nil) {
+  /// Shows why a command failed; `lines` replace the usual form.
+  func show(_ failure: Failure, lines: [String]? = nil) {
     if isJSON {
       emit(["error": failure])
     } else {
-      write((text ?? failure.text) + "\n", to: .standardError)
+      write(lines ?? failure.lines, to: .standardError)
     }
   }
 
   /// Writes a note, or a failure that does not end the command, unless the output is JSON.
-  func note(_ text: String) {
+  func note(_ lines: [String]) {
     guard !isJSON else { return }
-    write(text + "\n", to: .standardError)
+    write(lines, to: .standardError)
   }
 
-  /// Writes a question, without a newline.
-  func ask(_ text: String) { write(text, to: .standardError) }
+  /// Writes a question, without a newline at the end.
+  func ask(_ lines: [String]) {
+    write(lines.map(printable).joined(separator: "\n"), to: .standardError)
+  }
 
   private func emit(_ value: any Encodable) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
       let json = String(decoding: try encoder.encode(SchemaJSON(value)), as: UTF8.self)
-      write(Self.escapingInvisible(json) + "\n", to: .standardOutput, isSafe: true)
+      write(Self.escapingInvisible(json) + "\n", to: .standardOutput)
     } catch {
-      write("docsync: the result could not be written as JSON: \(error)\n", to: .standardError)
+      write(["docsync: the result could not be written as JSON: \(error)"], to: .standardError)
       exit(ExitStatus.failed.rawValue)
     }
   }
@@ -73,14 +75,19 @@ struct Console: Sendable {
     return String(result)
   }
 
-  private func write(_ text: String, to handle: FileHandle, isSafe: Bool = false) {
+  /// Writes lines. Names in them come from elsewhere, and may have newlines.
+  private func write(_ lines: [String], to handle: FileHandle) {
+    write(lines.map { printable($0) + "\n" }.joined(), to: handle)
+  }
+
+  /// Writes text that is safe to show.
+  private func write(_ text: String, to handle: FileHandle) {
     do {
-      let text = isSafe ? text : printableLines(text)
       try handle.write(contentsOf: Data(text.utf8))
     } catch {
       // The program that reads the pipe may have ended.
-      let sentence = "docsync: the output could not be written: \(error.localizedDescription)\n"
-      if handle !== FileHandle.standardError { write(sentence, to: .standardError) }
+      let sentence = "docsync: the output could not be written: \(error.localizedDescription)"
+      if handle !== FileHandle.standardError { write([sentence], to: .standardError) }
       exit(ExitStatus.failed.rawValue)
     }
   }

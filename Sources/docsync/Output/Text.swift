@@ -67,18 +67,11 @@ func printable(_ name: SQLName) -> String { printable(name.text) }
 
 /// Returns text from elsewhere that is safe to show on one line. It escapes, like `\u{1b}`,
 /// characters that could move the cursor, change the terminal or change the direction of text.
-func printable(_ text: String) -> String { escaping(text) { $0.isUnsafeToShow } }
-
-/// Returns text that is safe to show, as ``printable(_:)`` does, but leaves newlines.
-func printableLines(_ text: String) -> String {
-  escaping(text) { $0 != "\n" && $0.isUnsafeToShow }
-}
-
-private func escaping(_ text: String, _ isUnsafe: (Unicode.Scalar) -> Bool) -> String {
-  guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+func printable(_ text: String) -> String {
+  guard text.unicodeScalars.contains(where: \.isUnsafeToShow) else { return text }
   var result = ""
   for scalar in text.unicodeScalars {
-    if isUnsafe(scalar) {
+    if scalar.isUnsafeToShow {
       result += "\\u{\(String(scalar.value, radix: 16))}"
     } else {
       result.unicodeScalars.append(scalar)

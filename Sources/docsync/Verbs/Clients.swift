@@ -57,7 +57,7 @@ struct Clients: Verb {
     result.clients = clients.map(ClientJSON.init)
     let lines = alignedLines(clients.map { Self.cells($0, own: result.client) })
     return Outcome(
-      json: result, text: lines.isEmpty ? "No devices yet." : lines.joined(separator: "\n"))
+      json: result, lines: lines.isEmpty ? ["No devices yet."] : lines)
   }
 
   private static func cells(_ client: ClientDescription, own: String?) -> [String] {

@@ -135,7 +135,7 @@ struct Conflicts: Verb {
         let policies = try await manager.policies()
         return Outcome(
           json: Policies(store: arguments.store, policies: PoliciesJSON(policies)),
-          text: Self.text(policies))
+          lines: Self.lines(policies))
       }
     }
   }
@@ -157,7 +157,7 @@ struct Conflicts: Verb {
           + range.map(timeText).joined(separator: " to "))
     }
     return Outcome(
-      json: result, text: lines.joined(separator: "\n"),
+      json: result, lines: lines,
       status: result.openConflicts > 0 ? .waiting : .done)
   }
 
@@ -167,10 +167,10 @@ struct Conflicts: Verb {
     let open = try await manager.openConflictCount()
     return Outcome(
       json: One(store: arguments.store, openConflicts: open, conflict: conflict),
-      text: conflict.lines.joined(separator: "\n"), status: open > 0 ? .waiting : .done)
+      lines: conflict.lines, status: open > 0 ? .waiting : .done)
   }
 
-  private static func text(_ policies: SyncPolicies) -> String {
+  private static func lines(_ policies: SyncPolicies) -> [String] {
     var rows = [["document", policies.document.description]]
     let tables = Set(policies.tables.keys).union(policies.columns.keys)
     for table in tables.sorted() {
@@ -179,7 +179,7 @@ struct Conflicts: Verb {
         rows.append([printable("\(table).\(column)"), "\(policy)"])
       }
     }
-    return alignedLines(rows).joined(separator: "\n")
+    return alignedLines(rows)
   }
 }
 

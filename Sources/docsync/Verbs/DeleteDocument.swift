@@ -46,7 +46,7 @@ struct DeleteDocument: Verb {
     let lines = ["Deleted “\(printable(document))”: \(report.sizeText)."] + report.remainingLines
     return Outcome(
       json: Result(directory: options.directory, removed: RemovalJSON(report)),
-      text: lines.joined(separator: "\n"))
+      lines: lines)
   }
 
   private static func lines(

@@ -52,11 +52,13 @@ struct Demo: Verb {
     // If the devices differ, the files stay for a developer to examine.
     let isKept = keep || !isConverged
     if !isKept { try FileManager.default.removeItem(atPath: folder) }
-    var text = isConverged ? "   Equal." : "   The digests differ: this is a defect of docsync."
-    text += isKept ? "\n\nKept: \(folder)" : ""
+    var lines = [
+      isConverged ? "   Equal." : "   The digests differ: this is a defect of docsync."
+    ]
+    if isKept { lines += ["", "Kept: \(folder)"] }
     return Outcome(
       json: Result(
         directory: isKept ? folder : nil, devices: devices, isConverged: isConverged),
-      text: text, status: isConverged ? .done : .failed)
+      lines: lines, status: isConverged ? .done : .failed)
   }
 }

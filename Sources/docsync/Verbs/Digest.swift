@@ -34,7 +34,7 @@ struct Digest: Verb {
         ["visible", result.visible], ["logical", result.logical],
         ["rows", "\(result.rowCount)"],
       ])
-      return Outcome(json: result, text: lines.joined(separator: "\n"))
+      return Outcome(json: result, lines: lines)
     }
   }
 }

@@ -50,7 +50,7 @@ struct Documents: Verb {
       ]
     }
     return Outcome(
-      json: result, text: lines.isEmpty ? "No documents yet." : lines.joined(separator: "\n"),
+      json: result, lines: lines.isEmpty ? ["No documents yet."] : lines,
       status: unreadable.contains { !$0.isDeleted } ? .waiting : .done)
   }
 

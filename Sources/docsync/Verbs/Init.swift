@@ -78,8 +78,7 @@ struct Init: Verb {
     guard !dryRun else {
       return Outcome(
         json: result,
-        text: (["Nothing was changed. This is what would be done:"] + Self.plan(result))
-          .joined(separator: "\n"))
+        lines: ["Nothing was changed. This is what would be done:"] + Self.plan(result))
     }
     let answers = try await ReferenceQuestions(store: store, references: undecided).ask(console)
     for reference in answers {
@@ -101,10 +100,10 @@ struct Init: Verb {
     }
     try await manager.close()
     bar.clear()
-    return Outcome(json: result, text: Self.text(result))
+    return Outcome(json: result, lines: Self.lines(result))
   }
 
-  private static func text(_ result: Result) -> String {
+  private static func lines(_ result: Result) -> [String] {
     var lines = [
       "\(result.store) is under sync as the document “\(result.document)” in \(result.directory)."
     ]
@@ -114,7 +113,7 @@ struct Init: Verb {
       "  docsync join \(shellWord(result.document + ".db")) --directory DIR", "",
       "And here, after every change:", "  docsync sync \(shellWord(result.store))",
     ]
-    return lines.joined(separator: "\n")
+    return lines
   }
 
   private static func plan(_ result: Result) -> [String] {

@@ -115,7 +115,7 @@ struct Join: Verb {
     }
     lines += rowsWithoutKeyLines(withoutKey)
     lines += ["", "Next, after every change:", "  docsync sync \(shellWord(store))"]
-    return Outcome(json: result, text: lines.joined(separator: "\n"))
+    return Outcome(json: result, lines: lines)
   }
 }
 

@@ -61,7 +61,7 @@ struct Leave: Verb {
     guard try DocumentSyncManager.isUnderSync(storeAt: arguments.store) else {
       return Outcome(
         json: Result(store: arguments.store, hasLeft: false),
-        text: "\(arguments.store) is not under sync.")
+        lines: ["\(arguments.store) is not under sync."])
     }
     return try await arguments.withManager { manager in
       if !abandon { try await Self.checkStanding(manager) }
@@ -86,7 +86,7 @@ struct Leave: Verb {
       if let sent = report.synchronization?.sent, !sent.isEmpty {
         text += " Sent before: \(counted(sent.count, "change set"))."
       }
-      return Outcome(json: result, text: text)
+      return Outcome(json: result, lines: [text])
     }
   }
 

@@ -59,7 +59,7 @@ struct Log: Verb {
         })
       return Outcome(
         json: result,
-        text: lines.isEmpty ? "No change sets yet." : lines.joined(separator: "\n"))
+        lines: lines.isEmpty ? ["No change sets yet."] : lines)
     }
   }
 }

@@ -48,7 +48,7 @@ struct RemoveAll: Verb {
       ] + report.remainingLines
     return Outcome(
       json: Result(directory: options.directory, removed: RemovalJSON(report)),
-      text: lines.joined(separator: "\n"))
+      lines: lines)
   }
 
   private static func lines(_ preview: RemovalReport) -> [String] {

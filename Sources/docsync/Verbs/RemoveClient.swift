@@ -53,7 +53,7 @@ struct RemoveClient: Verb {
         json: Result(
           store: arguments.store, document: manager.binding.documentIdentifier,
           removed: ClientJSON(removed)),
-        text: "\(label) is removed.")
+        lines: ["\(label) is removed."])
     }
   }
 

@@ -50,7 +50,7 @@ struct Reset: Verb {
         json: Result(
           store: arguments.store, document: document, generation: "\(binding.generation)",
           ordinal: binding.generationOrdinal, clients: members.map(\.client.description)),
-        text: text)
+        lines: [text])
     }
   }
 

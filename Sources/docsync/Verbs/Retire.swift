@@ -66,10 +66,10 @@ struct Retire: Verb {
       defer { bar.clear() }
       let retired = try await manager.retire(selection, onProgress: bar.handler)
       bar.clear()
-      let text = retired.map { "Retired \(names.label($0))." }
+      let lines = retired.map { "Retired \(names.label($0))." }
       return Outcome(
         json: Result(store: arguments.store, retired: retired.map(\.description)),
-        text: text.isEmpty ? "No device to retire." : text.joined(separator: "\n"))
+        lines: lines.isEmpty ? ["No device to retire."] : lines)
     }
   }
 }

@@ -36,8 +36,7 @@ struct Show: Verb {
         clientName: names.name(found.changeSet.header.client))
       return Outcome(
         json: result,
-        text: ChangeSetText(found.changeSet, names: names, limit: limit).lines(result)
-          .joined(separator: "\n"))
+        lines: ChangeSetText(found.changeSet, names: names, limit: limit).lines(result))
     }
   }
 }

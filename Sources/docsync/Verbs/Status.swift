@@ -70,7 +70,7 @@ struct Status: Verb {
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }
       return Outcome(
-        json: result, text: Self.text(result, status, names),
+        json: result, lines: Self.lines(result, status, names),
         status: isWaiting ? .waiting : .done)
     }
   }
@@ -84,9 +84,9 @@ struct Status: Verb {
     }
   }
 
-  private static func text(
+  private static func lines(
     _ result: Result, _ status: StoreStatus, _ names: ClientNames
-  ) -> String {
+  ) -> [String] {
     let directory = printable(result.directory) + (result.isDirectoryThere ? "" : "  (not there)")
     var lines = alignedLines([
       ["document", printable(result.document)],
@@ -130,7 +130,7 @@ struct Status: Verb {
         result.leftOut.values.map { [printable($0.key), printable($0.value)] },
         indent: 2)
     }
-    return lines.joined(separator: "\n")
+    return lines
   }
 
   private static func toSend(_ result: Result) -> String {

@@ -66,10 +66,10 @@ struct Sync: Verb {
     let width = stores.map(\.count).max() ?? 0
     for store in stores {
       do {
-        let (done, status, text) = try await synchronize(store, width: width, console)
+        let (done, status, lines) = try await synchronize(store, width: width, console)
         result.stores.append(done)
         statuses.append(status)
-        console.say(text)
+        console.say(lines)
       } catch {
         let failure = Failure(error)
         // An interruption stops all stores.
@@ -79,15 +79,15 @@ struct Sync: Verb {
         result.stores.append(Store(store: store, error: failure))
         result.error = result.error ?? failure
         statuses.append(failure.status)
-        console.note(failure.text)
+        console.note(failure.lines)
       }
     }
-    return Outcome(json: result, text: "", status: .worst(statuses))
+    return Outcome(json: result, lines: [], status: .worst(statuses))
   }
 
   private func synchronize(
     _ store: String, width: Int, _ console: Console
-  ) async throws -> (Store, ExitStatus, String) {
+  ) async throws -> (Store, ExitStatus, [String]) {
     try await withManager(store, directory: place.directory) { manager in
       let bar = ProgressBar(on: console)
       defer { bar.clear() }
@@ -112,17 +112,17 @@ struct Sync: Verb {
         || parked.contains { $0.reason.isOpen }
       let names =
         report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
-      let text = Self.text(
+      let lines = Self.lines(
         store, report, parked, names, width: width,
         recreated: isRecreated ? manager.binding.documentIdentifier : nil)
-      return (done, isWaiting ? .waiting : .done, text)
+      return (done, isWaiting ? .waiting : .done, lines)
     }
   }
 
-  private static func text(
+  private static func lines(
     _ store: String, _ report: SyncReport, _ parked: [ParkedRow], _ names: ClientNames, width: Int,
     recreated: String?
-  ) -> String {
+  ) -> [String] {
     var lines = lines(report, store: store)
     if let recreated {
       let said = "created the document “\(printable(recreated))” again from this database"
@@ -149,7 +149,7 @@ struct Sync: Verb {
     }
     return lines.enumerated().map { index, line in
       (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line
-    }.joined(separator: "\n")
+    }
   }
 
   private static let upToDate = "up to date"

@@ -24,8 +24,10 @@ struct Upload: Verb {
       bar.clear()
       return Outcome(
         json: Result(store: arguments.store, wholeStore: WholeStoreJSON(uploaded)),
-        text: "Uploaded \(arguments.store) as whole store \(uploaded.number) of this device: "
-          + "\(byteText(uploaded.byteCount)) for \(byteText(uploaded.storeByteCount)).")
+        lines: [
+          "Uploaded \(arguments.store) as whole store \(uploaded.number) of this device: "
+            + "\(byteText(uploaded.byteCount)) for \(byteText(uploaded.storeByteCount))."
+        ])
     }
   }
 }

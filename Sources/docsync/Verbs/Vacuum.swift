@@ -29,7 +29,7 @@ struct Vacuum: Verb {
       let names = await ClientNames(manager)
       return Outcome(
         json: Result(store: arguments.store, vacuum: VacuumJSON(report)),
-        text: Self.lines(report, names).joined(separator: "\n"))
+        lines: Self.lines(report, names))
     }
   }
 

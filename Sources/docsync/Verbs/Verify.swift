@@ -59,7 +59,7 @@ struct Verify: Verb {
       byteCount: report.byteCount, rowCount: report.rowCount,
       findings: report.findings.map(FindingJSON.init),
       notChecked: report.leftOut)
-    return Outcome(json: result, text: Self.text(report), status: Self.status(report))
+    return Outcome(json: result, lines: Self.lines(report), status: Self.status(report))
   }
 
   private static func status(_ report: VerifyReport) -> ExitStatus {
@@ -72,7 +72,7 @@ struct Verify: Verb {
     return report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
   }
 
-  private static func text(_ report: VerifyReport) -> String {
+  private static func lines(_ report: VerifyReport) -> [String] {
     var lines: [String] = []
     for finding in report.findings {
       lines.append("\(finding.severity.rawValue): \(printable(finding.message))")
@@ -94,7 +94,7 @@ struct Verify: Verb {
     lines.append(
       (looked.isEmpty ? "" : "Checked \(looked): ")
         + (counts.isEmpty ? "nothing is wrong." : counts.joined(separator: ", ") + "."))
-    return lines.joined(separator: "\n")
+    return lines
   }
 
   private static let words: [VerifyReport.Finding.Severity: String] = [
