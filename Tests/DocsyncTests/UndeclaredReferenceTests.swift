@@ -64,6 +64,42 @@ import Testing
     #expect(references == ["\(count)"])
   }
 
+  /// Those of `init` are decided, also on other devices.
+  @Test func verifyingNamesThoseOfNewerTables() throws {
+    try scratch.succeed("init", "books.db", "--directory", "shared", "--no-reference", "comments")
+    try scratch.succeed("join", "b.db", "--directory", "shared")
+    for store in ["books.db", "b.db"] {
+      #expect(try scratch.succeed("verify", store).output.contains("nothing is wrong"))
+      try scratch.sql(
+        store, "CREATE TABLE marks (id INTEGER PRIMARY KEY, book_id INTEGER, page INTEGER)")
+    }
+    try scratch.sql("b.db", "INSERT INTO marks VALUES (1, 2, 2)")
+    for store in ["b.db", "books.db"] {
+      try scratch.succeed("sync", store)
+      let said = try scratch.succeed("verify", store).output
+      #expect(
+        said.contains(
+          "note: The column “book_id” looks like a reference to “books”, and is not declared as one."
+        ), "\(said)")
+      #expect(said.contains("table: marks") && said.contains("1 of 1 values are keys of it"))
+      #expect(!said.contains("comments") && !said.contains("“page”"))
+    }
+    // As a foreign key, it is declared.
+    for store in ["books.db", "b.db"] {
+      try scratch.sql(
+        store,
+        """
+        ALTER TABLE marks RENAME TO old;
+        CREATE TABLE marks (
+          id INTEGER PRIMARY KEY, book_id INTEGER REFERENCES books (id), page INTEGER);
+        INSERT INTO marks SELECT * FROM old;
+        DROP TABLE old;
+        """)
+      try scratch.succeed("sync", store)
+      #expect(try scratch.succeed("verify", store).output.contains("nothing is wrong"))
+    }
+  }
+
   @Test func aPlanListsThemAndChangesNothing() throws {
     let before = try scratch.contents()
     let plan = try scratch.succeed(

@@ -33,7 +33,8 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       let context = OperationContext(self)
       context.begin(.verifying)
       let store = try LocalStore.verify(
-        at: path, options: environment.storeOptions, checkCancellation: context.checkCancellation
+        at: path, options: environment.storeOptions, findsReferences: true,
+        checkCancellation: context.checkCancellation
       ) { done, total in
         context.report {
           $0.completedCount = done

@@ -157,6 +157,8 @@ extension VerifyReport.Finding {
     case rowMissing
     /// A row has NULL in its key, so it stays on its device.
     case rowWithoutKey
+    /// A column looks like a reference, and is not declared as one.
+    case referenceUndeclared
     /// A row is in its table, but the bookkeeping has it as deleted.
     case rowDeleted
     /// A row has no valid identity, or shares it with another row.

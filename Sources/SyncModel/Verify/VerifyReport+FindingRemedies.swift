@@ -4,7 +4,7 @@ extension VerifyReport.Finding.Kind {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
       .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,
-      .identityOrphaned, .storeMoved, .rowWithoutKey:
+      .identityOrphaned, .storeMoved, .rowWithoutKey, .referenceUndeclared:
       .note
     case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
       .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
@@ -179,6 +179,8 @@ extension VerifyReport.Finding.Kind {
         + "and insert it again."
     case .identityOrphaned: "You need not do anything, unless rows are missing."
     case .rowWithoutKey: "Give them keys, if other devices are to have them."
+    case .referenceUndeclared:
+      "If it refers to rows, declare it as a foreign key: other devices have other integer keys."
     case .outboxDamaged, .recordDamaged:
       "Restore the file from a backup or join the document again with \(.joinReplacing), and "
         + "copy over what was edited here."

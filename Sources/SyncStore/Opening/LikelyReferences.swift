@@ -47,11 +47,16 @@ struct LikelyReferences {
 
   private let database: Database
   private let schema: StoreSchema
+  private let plainColumns: [SQLName: Set<SQLName>]
   private let targets: [Target]
 
-  init(_ database: Database, _ schema: StoreSchema) throws {
+  /// - Parameter plainColumns: Columns that are known to be none, by table.
+  init(
+    _ database: Database, _ schema: StoreSchema, plainColumns: [SQLName: Set<SQLName>]
+  ) throws {
     self.database = database
     self.schema = schema
+    self.plainColumns = plainColumns
     targets = try schema.tables.compactMap { table in
       guard let key = Self.sharedKey(of: table) else { return nil }
       let row = try Row.fetchOne(
@@ -94,7 +99,10 @@ struct LikelyReferences {
     guard column.domain == .plain, column.affinity != .text, column.affinity != .real else {
       return false
     }
-    return !table.foreignKeys.contains { $0.columns.contains(position) }
+    let isPlain = plainColumns.contains { plain, columns in
+      plain.isSame(as: table.name) && columns.contains { $0.isSame(as: column.name) }
+    }
+    return !isPlain && !table.foreignKeys.contains { $0.columns.contains(position) }
   }
 
   private func reference(

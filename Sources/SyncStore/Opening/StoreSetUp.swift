@@ -30,7 +30,8 @@ struct StoreSetUp {
   /// Returns what setting up would do.
   func plan() throws -> StorePlan {
     let schema = try checkedSchema()
-    let likely = try LikelyReferences(database, schema)
+    let likely = try LikelyReferences(
+      database, schema, plainColumns: configuration.plainColumns)
     return StorePlan(
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut,
       likelyReferences: try likely.found(), hints: try likely.hints())

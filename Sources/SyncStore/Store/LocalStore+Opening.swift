@@ -77,13 +77,16 @@ extension LocalStore {
   /// cannot commit meanwhile.
   ///
   /// - Parameters:
+  ///   - findsReferences: Whether to look for columns that seem to be references and are not
+  ///     declared.
   ///   - checkCancellation: Called often; its errors are thrown.
   ///   - onProgress: Called with the number of steps that are done, and the number of all steps.
   package static func verify(
-    at path: String, options: StoreOptions = StoreOptions(),
+    at path: String, options: StoreOptions = StoreOptions(), findsReferences: Bool = false,
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping (Int, Int) -> Void = { _, _ in }
   ) throws -> StoreVerification {
-    try StoreVerifier.verify(path, options, checkCancellation, onProgress)
+    try StoreVerifier.verify(
+      path, options, findsReferences: findsReferences, checkCancellation, onProgress)
   }
 }

@@ -71,6 +71,9 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// Columns that refer to a table's primary key without a declared foreign
   /// key: table, then column, then the table referred to.
   public var references: [SQLName: [SQLName: SQLName]] = [:]
+  /// Columns that look like references and contain plain numbers, by table: ``StorePlan`` and
+  /// verifying do not name them.
+  public var plainColumns: [SQLName: Set<SQLName>] = [:]
   /// How concurrent changes merge, by table. Fixed when the document is
   /// created.
   public var tableMergeTypes: [SQLName: TableMergeType] = [:]
@@ -101,6 +104,8 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
     tableMergeTypes = try values.decode([SQLName: TableMergeType].self, forKey: .tableMergeTypes)
     columnMergeTypes = try values.decode(
       [SQLName: [SQLName: ColumnMergeType]].self, forKey: .columnMergeTypes)
+    plainColumns =
+      try values.decodeIfPresent([SQLName: Set<SQLName>].self, forKey: .plainColumns) ?? [:]
     tablesWithoutStandIns =
       try values.decodeIfPresent(Set<SQLName>.self, forKey: .tablesWithoutStandIns) ?? []
     schemaTables =

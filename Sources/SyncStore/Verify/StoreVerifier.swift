@@ -10,6 +10,7 @@ final class StoreVerifier {
   let database: Database
   let path: String
   let options: StoreOptions
+  private let findsReferences: Bool
   let checkCancellation: () throws -> Void
   private let onProgress: (Int, Int) -> Void
   private var steps = (done: 0, total: 8)
@@ -17,20 +18,21 @@ final class StoreVerifier {
   var result = StoreVerification()
 
   init(
-    database: Database, path: String, options: StoreOptions,
+    database: Database, path: String, options: StoreOptions, findsReferences: Bool,
     checkCancellation: @escaping () throws -> Void, onProgress: @escaping (Int, Int) -> Void
   ) {
     self.database = database
     self.path = path
     self.options = options
+    self.findsReferences = findsReferences
     self.checkCancellation = checkCancellation
     self.onProgress = onProgress
   }
 
   /// Checks the store at `path`. Throws if it cannot be examined.
   static func verify(
-    _ path: String, _ options: StoreOptions, _ checkCancellation: @escaping () throws -> Void,
-    _ onProgress: @escaping (Int, Int) -> Void
+    _ path: String, _ options: StoreOptions, findsReferences: Bool,
+    _ checkCancellation: @escaping () throws -> Void, _ onProgress: @escaping (Int, Int) -> Void
   ) throws -> StoreVerification {
     try StoreError.checkFile(path)
     return try StoreError.mapping(path) {
@@ -46,7 +48,7 @@ final class StoreVerifier {
             try database.transaction(.deferred, .rollback) {
               try StoreVerifier(
                 database: database, path: path, options: options,
-                checkCancellation: checkCancellation, onProgress: onProgress
+                findsReferences: findsReferences, checkCancellation: checkCancellation, onProgress: onProgress
               ).run()
             }
           }
@@ -94,6 +96,7 @@ final class StoreVerifier {
       return finished()
     }
     try checkRows(session)
+    if findsReferences { try guarded("docsync_meta") { try findReferences(session.schema) } }
     return finished()
   }
 
@@ -184,6 +187,21 @@ final class StoreVerifier {
       guard count > 0 else { continue }
       note(
         .constraintsBroken, table.name, "\(count) rows break a condition of their table.")
+    }
+  }
+
+  /// Looks for columns that seem to be references, in tables that are newer than the document, for
+  /// example.
+  private func findReferences(_ schema: StoreSchema) throws {
+    let configuration = try MetaTable.value(.configuration, as: StoreConfiguration.self, database)
+    let plain = configuration?.plainColumns ?? [:]
+    for found in try LikelyReferences(database, schema, plainColumns: plain).found() {
+      note(
+        .referenceUndeclared, found.table,
+        "The column “\(found.column)” looks like a reference to “\(found.parent)”, and is not "
+          + "declared as one.",
+        detail: found.valueCount == 0
+          ? nil : "\(found.matchCount) of \(found.valueCount) values are keys of it")
     }
   }
 

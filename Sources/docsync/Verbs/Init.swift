@@ -68,7 +68,8 @@ struct Init: Verb {
     let plan =
       try DocumentSyncManager.isUnderSync(storeAt: store) && !dryRun
       ? nil : try DocumentSyncManager.plan(storeAt: store, configuration: configuration)
-    let undecided = schema.undecided(plan?.likelyReferences ?? [])
+    let likely = plan?.likelyReferences ?? []
+    let undecided = schema.undecided(likely)
     var result = Result(
       store: store, directory: directory, document: document, application: application,
       client: nil, tables: (plan?.tables ?? []).map(TableJSON.init),
@@ -83,6 +84,9 @@ struct Init: Verb {
     let answers = try await ReferenceQuestions(store: store, references: undecided).ask(console)
     for reference in answers {
       configuration.references[reference.table, default: [:]][reference.column] = reference.parent
+    }
+    for reference in likely where !answers.contains(reference) {
+      configuration.plainColumns[reference.table, default: []].insert(reference.column)
     }
     result.likelyReferences = []
     let bar = ProgressBar(on: console)

@@ -63,11 +63,12 @@ struct Verify: Verb {
   }
 
   private static func status(_ report: VerifyReport) -> ExitStatus {
-    // Files of other programs are no reason to look after anything.
-    let foreign: Set<VerifyReport.Finding.Kind> = [
-      .unknownName, .hiddenFile, .systemFile, .backupFile,
+    // Files of other programs are no reason to look after anything, and plain numbers may look like
+    // references.
+    let harmless: Set<VerifyReport.Finding.Kind> = [
+      .unknownName, .hiddenFile, .systemFile, .backupFile, .referenceUndeclared,
     ]
-    guard report.findings.contains(where: { !foreign.contains($0.kind) }) else { return .done }
+    guard report.findings.contains(where: { !harmless.contains($0.kind) }) else { return .done }
     if report.severity == .error { return .failed }
     return report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
   }
