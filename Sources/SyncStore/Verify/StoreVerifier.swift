@@ -48,7 +48,8 @@ final class StoreVerifier {
             try database.transaction(.deferred, .rollback) {
               try StoreVerifier(
                 database: database, path: path, options: options,
-                findsReferences: findsReferences, checkCancellation: checkCancellation, onProgress: onProgress
+                findsReferences: findsReferences, checkCancellation: checkCancellation,
+                onProgress: onProgress
               ).run()
             }
           }
