@@ -34,6 +34,16 @@ struct Inbox {
       arguments: [Data(client.bits.bytes)]) ?? false
   }
 
+  /// Returns the numbers of a client's change sets.
+  func numbers(of client: ClientIdentifier) throws -> Set<UInt64> {
+    let statement = try SQLStatement(
+      "SELECT number FROM docsync_inbox WHERE client = ?", on: database)
+    statement.bind(blob: client.bits.bytes, at: 1)
+    var numbers: Set<UInt64> = []
+    while try statement.step() { numbers.insert(try statement.number(at: 0)) }
+    return numbers
+  }
+
   /// A change set that waits.
   typealias Entry = (client: ClientIdentifier, number: UInt64, hash: ContentHash)
 
