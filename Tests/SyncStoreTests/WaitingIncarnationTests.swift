@@ -4,8 +4,8 @@ import Testing
 
 @testable import SyncStore
 
-/// A store that becomes a new client while its own change sets wait for those of other devices,
-/// since its content was exchanged for that of an older whole store.
+/// A store whose own change sets wait for those of other devices, since its content was exchanged
+/// for that of an older whole store, and that seals edits or becomes a new client meanwhile.
 @Suite struct WaitingIncarnationTests {
   let scratch: Scratch
 
@@ -74,9 +74,9 @@ import Testing
     let published = try devices[2].outgoing().filter { $0.changeSet.header.number <= cut }
     try store.beginIncarnation(.retired) { $0.number > cut ? .known : .common }
     #expect(try store.sealedChangeSets().count == 4 - Int(cut))
-    #expect(try store.vector().number(of: store.binding.client) == (cut == 0 ? 1 : cut == 3 ? 1 : 0))
-    let waiting = try store.waiting()
-    #expect(waiting.count == 2)
+    let applied = try store.vector().number(of: store.binding.client)
+    #expect(applied == (cut == 0 || cut == 3 ? 1 : 0))
+    #expect(try store.waiting().count == 2)
     // Both names of what the store has made, in any order.
     try devices[0].receive(from: devices[2])
     _ = try devices[0].store.apply(published)
@@ -87,6 +87,48 @@ import Testing
     #expect(try store.head() == store.vector()[store.binding.client])
     let numbers = try store.history(limit: 99).filter { $0.client == store.binding.client }
     #expect(Set(numbers.map(\.number)).count == numbers.count)
+    try expectAll([devices[2]], [devices[0], devices[1]])
+  }
+
+  /// The table does not contain the increments that wait, and the store adds to the counter.
+  @Test(arguments: [false, true])
+  func incrementsThatAreSealedMeanwhileCountBesideThoseThatWait(inPortions: Bool) throws {
+    var devices = try devices()
+    if inPortions {
+      var options = devices[2].store.options
+      options.rowsPerChangeSet = 1
+      options.bytesPerChangeSet = 1
+      try devices[2].store.close()
+      devices[2] = try Device(
+        store: try LocalStore.open(at: devices[2].path, options: options), path: devices[2].path)
+    }
+    try devices[2].run(
+      """
+      UPDATE article SET stock = stock + 16 WHERE name = 'a';
+      UPDATE article SET stock = stock + 1 WHERE name = 'b';
+      UPDATE article SET stock = stock + 32 WHERE name = 'a';
+      """)
+    let sealed = try devices[2].store.seal().changeSets
+    #expect(sealed.map(\.number) == (inPortions ? [5, 6] : [5]))
+    // The sum that the store has sealed includes them.
+    #expect(try devices[2].rows(Self.rows) == ["a1055", "b1009"])
+    try devices[2].run("UPDATE article SET stock = stock - 48 WHERE name = 'a'")
+    try devices[2].run("UPDATE article SET stock = stock - 1 WHERE name = 'b'")
+    _ = try devices[2].store.seal()
+    #expect(try devices[2].rows(Self.rows) == ["a1007", "b1008"])
+    try expectAll([devices[2]], [devices[0], devices[1]])
+  }
+
+  /// The sum of a new client does not contain the increments that wait.
+  @Test func incrementsOfANewClientCountBesideThoseThatWait() throws {
+    let devices = try devices()
+    let store = devices[2].store
+    try devices[2].run("UPDATE article SET stock = stock + 16 WHERE name = 'a'")
+    _ = try store.seal()
+    let published = try devices[2].outgoing().filter { $0.changeSet.header.number <= 3 }
+    try store.beginIncarnation(.forked) { $0.number > 3 ? .unknown : .common }
+    try devices[2].run("UPDATE article SET stock = stock - 16 WHERE name = 'a'")
+    for device in devices { _ = try device.store.apply(published) }
     try expectAll([devices[2]], [devices[0], devices[1]])
   }
 

@@ -103,6 +103,14 @@ struct Inbox {
     }
   }
 
+  /// Calls `body` with the bytes of a client's change sets, in order.
+  func forEach(of client: ClientIdentifier, _ body: ([UInt8]) throws -> Void) throws {
+    let statement = try SQLStatement(
+      "SELECT bytes FROM docsync_inbox WHERE client = ? ORDER BY number", on: database)
+    statement.bind(blob: client.bits.bytes, at: 1)
+    while try statement.step() { try body(statement.bytes(at: 0)) }
+  }
+
   func remove(of client: ClientIdentifier, through number: UInt64) throws {
     try database.execute(
       sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
