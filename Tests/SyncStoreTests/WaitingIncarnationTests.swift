@@ -22,17 +22,20 @@ import Testing
     let devices = try scratch.devices(
       3,
       """
-      CREATE TABLE article (name TEXT PRIMARY KEY, stock INTEGER);
-      INSERT INTO article VALUES ('a', 1000), ('b', 1000);
+      CREATE TABLE article (name TEXT PRIMARY KEY, stock INTEGER, note TEXT);
+      INSERT INTO article (name, stock) VALUES ('a', 1000), ('b', 1000);
       """, configuration: configuration)
     let whole = scratch.path + "/whole.db"
     _ = try devices[0].store.snapshot(to: whole)
-    try devices[1].run("INSERT INTO article VALUES ('c', 0)")
+    try devices[1].run("INSERT INTO article (name, stock) VALUES ('c', 0)")
     try devices[2].run("UPDATE article SET stock = stock + 1 WHERE name = 'a'")
     _ = try devices[2].store.seal()
     try devices[2].receive(from: devices[1])
     try devices[2].run(
-      "UPDATE article SET stock = stock + 2 WHERE name = 'a'; INSERT INTO article VALUES ('d', 0)")
+      """
+      UPDATE article SET stock = stock + 2 WHERE name = 'a';
+      INSERT INTO article (name, stock) VALUES ('d', 0)
+      """)
     _ = try devices[2].store.seal()
     try devices[2].run("UPDATE article SET stock = stock + 4 WHERE name <> 'b'")
     let exchanged = try devices[2].store.replaceContent(withSnapshotAt: whole)
@@ -104,12 +107,12 @@ import Testing
     }
     try devices[2].run(
       """
-      UPDATE article SET stock = stock + 16 WHERE name = 'a';
-      UPDATE article SET stock = stock + 1 WHERE name = 'b';
-      UPDATE article SET stock = stock + 32 WHERE name = 'a';
+      UPDATE article SET stock = stock + 16, note = 'x' WHERE name = 'a';
+      UPDATE article SET stock = stock + 1, note = 'x' WHERE name = 'b';
+      UPDATE article SET stock = stock + 32, note = 'y' WHERE name = 'a';
       """)
     let sealed = try devices[2].store.seal().changeSets
-    #expect(sealed.map(\.number) == (inPortions ? [5, 6] : [5]))
+    #expect(inPortions ? sealed.count > 2 : sealed.map(\.number) == [5])
     // The sum that the store has sealed includes them.
     #expect(try devices[2].rows(Self.rows) == ["a1055", "b1009"])
     try devices[2].run("UPDATE article SET stock = stock - 48 WHERE name = 'a'")
