@@ -190,9 +190,12 @@ import Testing
   /// cleared away before. 1502516 and 1508052: another state of a store deleted a row that neither
   /// had sealed, after the clock had gone back, and the row came back. 1507334: the simulator
   /// expected that a row that a backup brings back stays deleted.
+  ///
+  /// 2801169: own change sets of a restored store waited after a re-bootstrap, and counted as applied
+  /// when the store became another client.
   @Test(arguments: [
     UInt64(1_502_377), 1_502_516, 1_503_192, 1_504_344, 1_504_832, 1_504_932, 1_504_947, 1_505_037,
-    1_506_003, 1_507_334, 1_507_391, 1_508_052,
+    1_506_003, 1_507_334, 1_507_391, 1_508_052, 2_801_169,
   ])
   func aLifeThatFailedHolds(seed: UInt64) async throws {
     let report = try await Life.run(seed: seed, features: .former)

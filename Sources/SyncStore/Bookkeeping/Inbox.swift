@@ -34,6 +34,16 @@ struct Inbox {
       arguments: [Data(client.bits.bytes)]) ?? false
   }
 
+  /// Returns the numbers of a client's change sets.
+  func numbers(of client: ClientIdentifier) throws -> Set<UInt64> {
+    let statement = try SQLStatement(
+      "SELECT number FROM docsync_inbox WHERE client = ?", on: database)
+    statement.bind(blob: client.bits.bytes, at: 1)
+    var numbers: Set<UInt64> = []
+    while try statement.step() { numbers.insert(try statement.number(at: 0)) }
+    return numbers
+  }
+
   /// A change set that waits.
   typealias Entry = (client: ClientIdentifier, number: UInt64, hash: ContentHash)
 
@@ -91,6 +101,14 @@ struct Inbox {
         UInt64(bitPattern: reading.integer(at: 1)), ContentHash(bytes: reading.content(at: 2)),
         withBytes ? reading.bytes(at: 3) : [])
     }
+  }
+
+  /// Calls `body` with the bytes of a client's change sets, in order.
+  func forEach(of client: ClientIdentifier, _ body: ([UInt8]) throws -> Void) throws {
+    let statement = try SQLStatement(
+      "SELECT bytes FROM docsync_inbox WHERE client = ? ORDER BY number", on: database)
+    statement.bind(blob: client.bits.bytes, at: 1)
+    while try statement.step() { try body(statement.bytes(at: 0)) }
   }
 
   func remove(of client: ClientIdentifier, through number: UInt64) throws {

@@ -67,7 +67,7 @@ final class CounterBranch {
           continue
         }
         let place = Place(
-          row: RowKey(table: table.id, identity: identity(row, changes, access)),
+          row: RowKey(table: table.id, identity: access.identity(of: row, in: changes)),
           column: column, since: since)
         let time = changes.exceptions[exception].stamp.time
         moved.cells[index].append(add(Counter.Sum(sum, at: time), before, place).encoded)
@@ -75,15 +75,6 @@ final class CounterBranch {
       }
     }
     return moved
-  }
-
-  private func identity(
-    _ row: Int, _ changes: TableChanges, _ access: TableAccess
-  ) -> RowIdentity {
-    if changes.identity == .surrogate, case .blob(let bytes) = changes.keys[0][row] {
-      return RowIdentity(bytes: bytes)
-    }
-    return access.identity(of: changes.keys.map { $0[row] })
   }
 
   private func add(

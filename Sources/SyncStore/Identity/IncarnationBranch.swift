@@ -36,16 +36,27 @@ struct IncarnationBranch {
   let new: StoreBinding
 
   /// Rewrites the change sets, which must be the last ones of the former client.
+  ///
+  /// Those that wait for change sets of other clients (``StoreSession/isAwaitingOthers()``) wait as
+  /// change sets of the new client: the tables do not contain them.
   func move(_ parts: [Part]) throws {
     guard let first = parts.first?.changeSet.header else { return }
     let common = first.previous.flatMap { hash in
       first.number > 1 ? VersionVector.Entry(number: first.number - 1, hash: hash) : nil
     }
+    let waiting = try session.inbox.numbers(of: former.client)
     try takeBack(to: common)
     let author = try session.clients.number(of: new.client)
     let counters = CounterBranch(session: session, former: former.client, new: new.client)
     var previous = first.previous
+    var isAwaitingOthers = false
     for (index, part) in parts.enumerated() {
+      let isWaiting = waiting.contains(part.changeSet.header.number)
+      if isWaiting, !isAwaitingOthers {
+        // The tables contain the sums up to here.
+        try counters.settle()
+        isAwaitingOthers = true
+      }
       var moved = part.changeSet
       moved.header.client = new.client
       moved.header.number = UInt64(index) + 1
@@ -59,26 +70,34 @@ struct IncarnationBranch {
       let entry = VersionVector.Entry(
         number: moved.header.number, hash: ContentHash(of: bytes))
       try session.outbox.add(bytes, as: entry, rowCount: moved.rowCount, of: author)
-      try session.clients.setLast(entry, of: new.client)
       try session.ranges.record(
         client: author, number: entry.number, moved.timeRange, isMixed: true)
-      try session.history.add(
-        client: author, entry: entry, rowCount: moved.rowCount, byteCount: bytes.count,
-        at: session.now)
+      if isWaiting {
+        try session.inbox.add(
+          ReceivedChangeSet(changeSet: moved, hash: entry.hash, bytes: bytes))
+      } else {
+        try session.history.add(
+          client: author, entry: entry, rowCount: moved.rowCount, byteCount: bytes.count,
+          at: session.now)
+      }
+      if !isAwaitingOthers { try session.clients.setLast(entry, of: new.client) }
       previous = entry.hash
     }
     try counters.settle()
   }
 
   /// Takes back the former client's change sets after `common`, since the other state has their
-  /// numbers.
+  /// numbers. Those before that wait for others go on waiting.
   private func takeBack(to common: VersionVector.Entry?) throws {
     let author = try session.clients.number(of: former.client)
-    let last = Int64(common?.number ?? 0)
-    try session.clients.setLast(common, of: former.client)
-    try session.outbox.remove(of: author, after: last)
-    try session.history.remove(of: author, after: last)
-    try session.ranges.remove(of: author, after: last)
+    let last = common?.number ?? 0
+    if try session.clients.vector().number(of: former.client) > last {
+      try session.clients.setLast(common, of: former.client)
+    }
+    try session.inbox.remove(of: former.client, after: last)
+    try session.outbox.remove(of: author, after: Int64(last))
+    try session.history.remove(of: author, after: Int64(last))
+    try session.ranges.remove(of: author, after: Int64(last))
   }
 }
 

@@ -20,6 +20,7 @@ final class TableExport {
   private let hasReferences: Bool
   private let dependents: ExportedDependents
   private let moves: KeyMoves
+  private let waitingSums: WaitingSums
 
   private var rows: ExportedRows
   /// The counters of the current row to which something was added.
@@ -34,6 +35,10 @@ final class TableExport {
   /// The counters that an exported update has set, if a later batch may contain additions to them:
   /// the update includes the additions, too.
   private var setCounters: [RowFingerprint: ColumnSet] = [:]
+  /// The counters to which an exported update has added after a sum that waits, if a later batch may
+  /// contain additions to them: the update includes these, too, and the table will show that sum
+  /// only at the end.
+  private var continued: [RowFingerprint: ColumnSet] = [:]
   /// The formerly unknown rows whose update was exported, if a later batch may contain their
   /// insertion: the action of a foreign key on a row whose key changes is logged first.
   private var updated: Set<RowFingerprint> = []
@@ -57,6 +62,7 @@ final class TableExport {
     hasReferences = table.columns.contains { $0.domain != .plain }
     dependents = try ExportedDependents(access: access, session: session)
     moves = try KeyMoves(access: access)
+    waitingSums = try WaitingSums(of: access, session)
     rows = ExportedRows(of: table, session: session)
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
@@ -408,11 +414,13 @@ final class TableExport {
         continue
       }
       if isAddedToSetCounter(position, log, batch, identities.fingerprints[row]) { continue }
-      if let counter = try counter(at: position, log, batch, kept, at: time) {
+      let since = session.clients.stamp(old.stamp(of: position))
+      if let counter = counter(
+        at: position, row, log, batch, identities, kept, since: since, at: time)
+      {
         guard let sum = counter.sums[session.ownClient], counter != counterBefore else { continue }
         let added = CounterValue.added(
-          sum: sum.value, before: counterBefore?.sums[session.ownClient],
-          since: session.clients.stamp(old.stamp(of: position)))
+          sum: sum.value, before: counterBefore?.sums[session.ownClient], since: since)
         rows.appendCell(added.encoded, to: index)
         shape.append(index)
         note(sum.time, of: index, &rowTime)
@@ -464,18 +472,29 @@ final class TableExport {
   /// Returns the counter in a column with the additions since the last sealing; `nil` if the column
   /// is not a counter, or was set to or from something other than a number.
   private func counter(
-    at position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?,
-    at time: HybridTime
-  ) throws -> Counter? {
+    at position: Int, _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch,
+    _ identities: Identities, _ kept: KeptRow?, since: Stamp, at time: HybridTime
+  ) -> Counter? {
     guard table.columns[position].domain == .counter else { return nil }
     let now = batch.cells[position][cellRows[position]]
     let known = kept?.cells.first { $0.column == position }
     let before =
       known.flatMap { CounterValue($0.value)?.counter }
       ?? log.bases[position].flatMap { Counter(base: batch.olds[position][$0]) }
-    guard var counter = before,
-      counter.add(from: counter.total, to: now, by: session.ownClient, at: time)
-    else { return nil }
+    guard var before else { return nil }
+    let fingerprint = identities.fingerprints[row]
+    let isContinued = continued[fingerprint]?.contains(position) ?? false
+    let shown = isContinued ? now : before.total
+    if now != shown, !waitingSums.isEmpty,
+      let waiting = waitingSums.sum(of: identities.identity(row), column: position, since: since)
+    {
+      before.merge(waiting, of: session.ownClient)
+      if !batch.isLast {
+        continued[fingerprint, default: ColumnSet()].formUnion(ColumnSet(position))
+      }
+    }
+    var counter = before
+    guard counter.add(from: shown, to: now, by: session.ownClient, at: time) else { return nil }
     counterBefore = before
     if !counter.sums.isEmpty {
       countersToKeep.append((position, CounterValue.counter(counter).encoded))

@@ -129,6 +129,14 @@ final class TableAccess {
       values, collations: table.identityPositions.map { table.columns[$0].keyCollation })
   }
 
+  /// Returns the identity of a row of a change set.
+  func identity(of row: Int, in changes: TableChanges) -> RowIdentity {
+    if changes.identity == .surrogate, case .blob(let bytes) = changes.keys[0][row] {
+      return RowIdentity(bytes: bytes)
+    }
+    return identity(of: changes.keys.map { $0[row] })
+  }
+
   /// Returns the key under which the row with an identity is in the table, will be, or was until
   /// the edits in the log removed it: a key that it was given in this store. `nil` if it has none.
   func localKey(of identity: RowIdentity) throws -> Int64? {
