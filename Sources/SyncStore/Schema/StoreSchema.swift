@@ -58,6 +58,11 @@ struct StoreSchema {
     leftOut.filter { $0.value == .excluded || $0.value.isProblem }.keys.sorted()
   }
 
+  /// Returns whether the table with a name in change sets was synchronized and cannot be at present.
+  func isSuspended(wireName: SQLName) -> Bool {
+    problems.values.contains { suspendedNames.contains($0.table) && $0.wireName == wireName }
+  }
+
   /// Returns the columns of other tables' identities that contain keys of a table, if rows of these
   /// tables can be shown although the row with the key is not. The numbers in such columns stand for
   /// their row as long as a row contains them. Returns none otherwise.

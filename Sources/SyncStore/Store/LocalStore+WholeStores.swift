@@ -31,7 +31,11 @@ extension LocalStore {
   /// Throws `unsupportedSchema` if a table that was synchronized cannot be at present: a whole store
   /// would lack its rows.
   package func checkCompleteness() throws {
-    guard let table = try unsuitableTables().first(where: \.isSuspended) else { return }
+    let suspended = try unsuitableTables().filter(\.isSuspended)
+    // The table to which others refer has to be changed.
+    guard let table = suspended.first(where: { $0.reason != .reference }) ?? suspended.first else {
+      return
+    }
     throw StoreError(
       .unsupportedSchema, path: path,
       message: "A whole store would lack the rows of the table \(quoted(table.name)), which was "
