@@ -100,14 +100,13 @@ extension SchemaReader {
 
   /// Refuses a registered table of which a column contains keys of a table that was synchronized and
   /// cannot be now. Otherwise the numbers in the column would count as plain values.
+  ///
+  /// - Parameter suspended: The names of such tables, by number.
   func checkRecordedReferences(
-    of name: SQLName, _ known: Registered?, suspended: [Int]
+    of name: SQLName, _ known: Registered?, suspended: [Int: SQLName]
   ) throws {
-    guard let known, let id = known.references.compactMap(\.self).first(where: suspended.contains)
-    else { return }
-    let parent = try String.fetchOne(
-      database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id])
-    throw reference(from: name, to: SQLName(parent ?? "\(id)"))
+    let parents = (known?.references ?? []).compactMap { $0.flatMap { suspended[$0] } }
+    if let parent = parents.first { throw reference(from: name, to: parent) }
   }
 
   /// Finds the columns that stand for keys of rows: those that refer, through any number of tables,

@@ -84,7 +84,9 @@ struct SchemaReader {
     try checkConfiguration(against: all + Array(leftOut.keys))
     let undefined = try missingDefinitions(of: all + leftOut.keys, leftOut)
     let names = all.filter { problems[$0] == nil }
-    let suspended = problems.keys.compactMap { registered[$0]?.id }
+    let suspended = Dictionary(
+      problems.keys.compactMap { name in registered[name].map { ($0.id, name) } },
+      uniquingKeysWith: { first, _ in first })
     for name in names {
       try collecting {
         try checkDefinitions(of: name, undefined)
@@ -137,8 +139,8 @@ struct SchemaReader {
     guard found.isEmpty else { return nil }
     var schema = StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
     schema.problems = problems
-    schema.suspended = Set(suspended)
-    schema.suspendedNames = Set(problems.keys.filter { registered[$0] != nil })
+    schema.suspended = Set(suspended.keys)
+    schema.suspendedNames = Set(suspended.values)
     schema.undefined = Set(undefined.keys)
     return schema
   }
