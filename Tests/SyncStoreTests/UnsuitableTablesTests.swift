@@ -361,6 +361,40 @@ import Testing
     try converge(devices, "SELECT v FROM x ORDER BY 1", ["one", "two"])
   }
 
+  @Test func tablesThatNoLongerFitTheConfigurationAreSuspended() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["line": ["note": "note"]]
+    configuration.identities = ["label": .columns(["name"])]
+    configuration.columnMergeTypes = ["tally": ["n": .counter]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT);
+      CREATE TABLE line (id INTEGER PRIMARY KEY, note INTEGER);
+      CREATE TABLE label (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE tally (k TEXT PRIMARY KEY, n INTEGER); CREATE TABLE other (k TEXT PRIMARY KEY);
+      INSERT INTO note VALUES (1, 'a'); INSERT INTO line VALUES (1, 1);
+      INSERT INTO label VALUES (1, 'red'); INSERT INTO tally VALUES ('all', 0);
+      """, configuration: configuration)
+    try migrate(
+      devices[0],
+      """
+      \(keyless); DROP TABLE label; CREATE TABLE label (id TEXT PRIMARY KEY, name TEXT UNIQUE);
+      DROP TABLE tally; CREATE TABLE tally (k TEXT PRIMARY KEY, n TEXT);
+      INSERT INTO other VALUES ('k')
+      """)
+    #expect(
+      try devices[0].store.status().leftOut == [
+        "note": .noPrimaryKey, "line": .reference, "label": .configuration,
+        "tally": .configuration,
+      ])
+    try exchange(devices)
+    #expect(
+      try devices[1].rows(
+        "SELECT body, n, name, k FROM note, line, label, (SELECT n FROM tally), other")
+        == ["a|0|red|k"])
+  }
+
   @Test func anExcludedTableUnderAnotherNameIsNotShared() throws {
     let devices = try devices()
     try devices[0].run("ALTER TABLE secret RENAME TO moved; INSERT INTO moved VALUES ('t')")
