@@ -127,7 +127,9 @@ final class ChangeApply {
     }
     if isIgnored { return }
     try session.foreign.keep(changes, author: author, clients: session.clients)
-    report.unknownNames.insert(changes.table)
+    if !session.schema.isSuspended(wireName: changes.table) {
+      report.unknownNames.insert(changes.table)
+    }
   }
 
   private func merge(_ batch: IncomingChanges) throws {

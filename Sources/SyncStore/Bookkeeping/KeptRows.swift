@@ -161,16 +161,17 @@ final class KeptRows {
       "SELECT tbl, identity FROM docsync_kept_reference "
         + "WHERE parent = ? AND columns = ? AND key = ?")
     bind(reference, to: statement)
-    return try Self.keys(statement)
+    return try keys(statement)
   }
 
-  private static func keys(_ statement: SQLStatement) throws -> [RowKey] {
+  /// Returns the rows that a statement reads, without those of tables that cannot be synchronized at
+  /// present.
+  private func keys(_ statement: SQLStatement) throws -> [RowKey] {
     var found: [RowKey] = []
     while try statement.step() {
-      found.append(
-        RowKey(
-          table: try statement.number(at: 0),
-          identity: RowIdentity(bytes: statement.bytes(at: 1))))
+      let table: Int = try statement.number(at: 0)
+      if schema.suspended.contains(table) { continue }
+      found.append(RowKey(table: table, identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     return found
   }
@@ -262,10 +263,23 @@ final class KeptRows {
   }
 
   /// Returns the parents and the columns by which stored rows refer.
-  static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: String)] {
+  ///
+  /// - Parameter tables: The tables whose rows do not count.
+  static func referenceNames(
+    _ database: Database, except tables: Set<Int> = []
+  ) throws -> [(parent: Int, columns: String)] {
     try StoredRow.fetchAll(
-      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
+      database,
+      sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
+        + condition(except: tables, " WHERE ")
     ).map { (try $0["parent"], try $0["columns"]) }
+  }
+
+  /// Returns an SQL condition that excludes the rows of tables, after `conjunction`; an empty text if
+  /// there are no tables.
+  private static func condition(except tables: Set<Int>, _ conjunction: String) -> String {
+    guard !tables.isEmpty else { return "" }
+    return "\(conjunction)tbl NOT IN (\(tables.sorted().map(String.init).joined(separator: ", ")))"
   }
 
   /// Removes the claims of unique values; those of identities stay.
@@ -315,16 +329,20 @@ final class KeptRows {
     let statement = try SQLStatement(
       "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued' UNION ALL "
         + "SELECT tbl, identity FROM docsync_kept WHERE reason = 'borrowed'", on: database)
-    let found = Set(try Self.keys(statement))
+    let found = Set(try keys(statement))
     undeadRows = found
     return found
   }
 
   // MARK: - All rows
 
-  /// Returns all stored rows.
+  /// Returns all stored rows, without those of tables that cannot be synchronized at present.
   func all() throws -> [RowKey] {
-    try StoredRow.fetchAll(database, sql: "SELECT tbl, identity FROM docsync_kept").map { row in
+    try StoredRow.fetchAll(
+      database,
+      sql: "SELECT tbl, identity FROM docsync_kept"
+        + Self.condition(except: schema.suspended, " WHERE ")
+    ).map { row in
       RowKey(
         table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data)))
     }
@@ -358,7 +376,8 @@ final class KeptRows {
   func parkedCount() throws -> Int {
     try Int.fetchOne(
       database,
-      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)")
+      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)"
+        + Self.condition(except: schema.suspended, " AND "))
       ?? 0
   }
 
@@ -368,6 +387,7 @@ final class KeptRows {
       database,
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
         + "WHERE reason NOT IN \(KeptRow.Reason.silentList)"
+        + Self.condition(except: schema.suspended, " AND ")
     ).map { row in
       guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
         throw Self.definition.damaged()

@@ -1,0 +1,78 @@
+import GRDB
+import SyncModel
+
+/// Tables that cannot be synchronized.
+extension SchemaReader {
+  /// Returns the error for a table that does not fit the configuration. It is a mistake of the
+  /// caller when the database is put under sync; later the application has changed the table.
+  func mismatch(
+    _ table: SQLName, message: String, remedy: Remedy, later: String
+  ) -> any Error {
+    guard isUnderSync else {
+      return StoreError(.badConfiguration, path: path, message: message, remedy: remedy)
+    }
+    return TableProblem(
+      table, .configuration, code: .badConfiguration, message: message, remedy: remedy,
+      later: later)
+  }
+
+  /// Returns the functions and collations that ordinary tables need and this connection does not
+  /// have, by table.
+  func missingDefinitions(
+    of names: [SQLName], _ leftOut: [SQLName: StoreStatus.LeftOutReason]
+  ) throws -> [SQLName: String] {
+    var missing: [SQLName: String] = [:]
+    for name in Set(names) where leftOut[name]?.isVirtual != true {
+      missing[name] = try ProgramDefinitions.missing(for: name, database)
+    }
+    return missing
+  }
+
+  /// Refuses a table whose definition needs a function or a collation of its program.
+  func checkDefinitions(of name: SQLName, _ missing: [SQLName: String]) throws {
+    guard let definition = missing[name] else { return }
+    throw TableProblem(
+      name, .programDefinitions,
+      message: "The table \(quoted(name)) needs “\(definition)”, which only its own program "
+        + "defines.",
+      remedy: "Use what SQLite has in its constraints, indexes and generated columns, or leave the "
+        + "table out with \(.exclude("\(name)")).",
+      later: "To synchronize it, use what SQLite has in its constraints, indexes and generated "
+        + "columns.")
+  }
+
+  /// Refuses a new table while an excluded table is missing: it may be that table, renamed, and its
+  /// rows would be shared.
+  func checkIsNoExcludedTable(
+    _ name: SQLName, _ registered: [SQLName: Registered], present: [SQLName]
+  ) throws {
+    guard isUnderSync, registered[name] == nil else { return }
+    let present = Set(present.map { $0.folded })
+    let missing = configuration.excludedTables.sorted().first { !present.contains($0.folded) }
+    guard let missing else { return }
+    throw TableProblem(
+      name, .renamedExclusion,
+      message: "The excluded table \(quoted(missing)) does not exist any more, and the table "
+        + "\(quoted(name)) may be that table under another name.",
+      remedy: "Leave the table out with \(.exclude("\(name)")).",
+      later: "To synchronize it, create a table \(quoted(missing)) again; it may be empty.")
+  }
+
+  /// Refuses a new table whose declared identity is not unique. When the database is put under
+  /// sync, ``SetUpChecks`` does.
+  func checkDeclaredIdentity(of table: TableSchema) throws {
+    guard isUnderSync else { return }
+    do {
+      try SetUpChecks(table: table, path: path).run(database)
+    } catch let error as StoreError where error.code == .badConfiguration {
+      throw mismatch(
+        table.name, message: error.message, remedy: error.remedy,
+        later: "To synchronize the table, create a unique index on exactly these columns.")
+    }
+  }
+}
+
+extension StoreStatus.LeftOutReason {
+  /// Whether the table is virtual, or a part of a virtual table.
+  var isVirtual: Bool { self == .virtualTable || self == .virtualTablePart }
+}
