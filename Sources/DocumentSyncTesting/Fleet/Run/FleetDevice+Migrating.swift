@@ -3,39 +3,43 @@ import SyncModel
 /// Migrations by ALTER, as a program makes them that does not know about syncing.
 extension FleetDevice {
   /// Makes the next migration if there is one for this device. Skips a migration that SQLite
-  /// refuses without our triggers, too.
+  /// refuses without our triggers, too. Returns the table that it changed without our triggers, if
+  /// there is one: it then counts as made again.
   ///
   /// The store recognizes columns of a table without our triggers by name, so it must notice
   /// earlier renames first. If columns were added, that waits for a synchronization.
-  func migrate(_ migrations: [FleetMigration], at time: Int64) throws {
-    guard migrated < migrations.count else { return }
+  func migrate(_ migrations: [FleetMigration], at time: Int64) throws -> SQLName? {
+    guard migrated < migrations.count else { return nil }
     let migration = migrations[migrated]
     if hasDropped || migration.isRemoval {
-      guard arrived.isEmpty else { return }
+      guard arrived.isEmpty else { return nil }
       try noticeSchema()
       hasDropped = false
     }
     migrated += 1
-    guard let statement = version.statement(migration, on: number) else { return }
+    guard let statement = version.statement(migration, on: number) else { return nil }
     clock.time = time
     try program.run("PRAGMA foreign_keys = ON")
     let twin = try currentTwin()
     var refusal = try alter(statement)
+    var remade: SQLName?
     if refusal?.contains("docsync") ?? false {
       // Our triggers name the column. So nothing has changed, and the statement works without them.
       let differences = try twin.differences(from: program)
       guard differences.isEmpty else { throw twinFailure(differences) }
       refusal = try alter(statement, without: migration.table)
+      remade = migration.table
     }
     let expected = try twin.alter(statement)
     var differences = refusal == expected ? [] : ["\(statement): \(refusal ?? "done")"]
     if differences.isEmpty { differences = try twin.differencesAfterMigrating(from: program) }
     guard differences.isEmpty else { throw twinFailure(differences) }
     forgetTwin()
-    guard refusal == nil else { return }
+    guard refusal == nil else { return nil }
     version.carryOut(migration)
     hasDropped = migration.isRemoval
     try note(migration)
+    return remade
   }
 
   /// Recreates a table, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
