@@ -11,15 +11,21 @@ import Testing
   init() throws { scratch = try Scratch() }
 
   /// An escape sequence, its one-character form, an override of direction, a
-  /// carriage return, and a line that looks like one of the command's own.
-  private static let hostile = "a\u{1B}[2Jb\u{9B}31mc\u{202E}d\re\n  next: f"
+  /// carriage return, an isolate of direction, and a line that looks like one of the command's own.
+  private static let hostile = "a\u{1B}[2Jb\u{9B}31mc\u{202E}d\re\u{2066}f\n  next: f"
+
+  /// What changes the direction of the text after it.
+  private static let directions: [ClosedRange<Unicode.Scalar>] = [
+    "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}",
+  ]
 
   private func expectHarmless(
     _ text: String, sourceLocation: SourceLocation = #_sourceLocation
   ) {
     let found = text.unicodeScalars.filter { scalar in
       scalar != "\n"
-        && (scalar.properties.generalCategory == .control || scalar == "\u{202E}")
+        && (scalar.properties.generalCategory == .control
+          || Self.directions.contains { $0.contains(scalar) })
     }
     #expect(
       found.isEmpty, "\(found.map { String($0.value, radix: 16) })", sourceLocation: sourceLocation)
@@ -30,7 +36,8 @@ import Testing
   }
 
   /// What the command writes for the hostile text.
-  private static let escaped = "a\\u{1b}[2Jb\\u{9b}31mc\\u{202e}d\\u{d}e\\u{a}  next: f"
+  private static let escaped =
+    "a\\u{1b}[2Jb\\u{9b}31mc\\u{202e}d\\u{d}e\\u{2066}f\\u{a}  next: f"
 
   /// Two devices, `a.db` and `b.db`, with hostile text wherever a user or a device can put it: the
   /// names of the application, of the document, of both devices, of tables and columns, and values.

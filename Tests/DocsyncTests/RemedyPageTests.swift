@@ -24,12 +24,11 @@ import Testing
   @Test func thePageHasEachActionWithItsCommand() throws {
     let commands = try commands()
     let library = try Self.text("Sources/SyncModel/Remedy+Action.swift")
-    let codes = library.matches(of: /case \.(\w+): "(\w+)"/)
+    // Titles of one word have another spelling than the code.
+    let codes = Set(
+      library.matches(of: /case \.(\w+): "(\w+)"/).filter { $0.1 == $0.2 }.map { String($0.1) })
     #expect(codes.count > 20)
-    for code in codes {
-      let isTitle = code.2 != code.1
-      #expect(!isTitle || commands[String(code.1)] != nil)
-    }
+    #expect(Set(commands.keys) == codes)
     let whole = try Self.text("Documentation/CommandLine.md")
     let start = try #require(whole.range(of: "\n### Actions of remedies\n")).upperBound
     let page = whole[start...]

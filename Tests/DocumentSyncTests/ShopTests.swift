@@ -13,17 +13,18 @@ struct ShopTests {
   /// are the same on every device, value by value.
   private static let naturalTables = ["country", "memo", "tag", "memo_tag"]
 
-  private static let seed: UInt64 = {
+  /// One always, and another one if it is named.
+  private static let seeds: [UInt64] = {
     let environment = ProcessInfo.processInfo.environment
-    return environment["DOCSYNC_SEED"].flatMap(UInt64.init) ?? 2026
+    return [2026] + (environment["DOCSYNC_SEED"].flatMap(UInt64.init).map { [$0] } ?? [])
   }()
 
-  private func makeShop(_ path: String) throws {
+  private func makeShop(_ path: String, seed: UInt64) throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "Shop/make_shop.py").path
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["python3", script, path, "\(Self.seed)"]
+    process.arguments = ["python3", script, path, "\(seed)"]
     try process.run()
     process.waitUntilExit()
     try #require(process.terminationStatus == 0, "make_shop.py failed")
@@ -36,13 +37,15 @@ struct ShopTests {
     return try DatabaseQueue(path: path, configuration: configuration)
   }
 
-  @Test func aShopOfFiftyThousandRowsSurvivesTwoHundredRoundsOnThreeDevices() async throws {
-    let seed = Self.seed
-    print("seed \(seed) (set DOCSYNC_SEED for another)")
+  @Test(arguments: seeds)
+  func aShopOfFiftyThousandRowsSurvivesTwoHundredRoundsOnThreeDevices(
+    seed: UInt64
+  ) async throws {
+    print("seed \(seed) (set DOCSYNC_SEED for another one besides)")
     let scratch = try Scratch()
     let folder = scratch.path + "/shared"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    try makeShop(scratch.store("0"))
+    try makeShop(scratch.store("0"), seed: seed)
 
     var managers = [
       try await DocumentSyncManager.create(
@@ -88,12 +91,11 @@ struct ShopTests {
       }
     }
     #expect(isAtRest, "seed \(seed)")
-    try await check(managers)
+    try await check(managers, seed: seed)
     for manager in managers { try await manager.close() }
   }
 
-  private func check(_ managers: [DocumentSyncManager]) async throws {
-    let seed = Self.seed
+  private func check(_ managers: [DocumentSyncManager], seed: UInt64) async throws {
     let digest = try managers[0].store.digest()
     var contents: [[String: [Row]]] = []
     for manager in managers {

@@ -69,18 +69,24 @@ struct SegmentCodecTests {
   @Test func mutatedFilesWithTheRightHashNeverCrash() throws {
     var generator = SeededGenerator(seed: 3)
     let bytes = try SegmentCodec.encode(Self.sample)
+    var accepted = 0
     for run in 0..<2_000 {
       var mutated = bytes
       for _ in 0...generator.below(3) {
         mutated[generator.below(mutated.count - 36)] = generator.bytes(1)[0]
       }
       do {
-        let segment = try SegmentCodec.decode(ChangeSetBytes.rehashed(mutated))
-        #expect(try SegmentCodec.decode(SegmentCodec.encode(segment)) == segment, "run \(run)")
+        let file = ChangeSetBytes.rehashed(mutated)
+        let segment = try SegmentCodec.decode(file)
+        accepted += 1
+        // There is one file for each segment, but for the flags that readers ignore.
+        let withoutFlags = ChangeSetBytes.replacing(file, at: 12, with: [0, 0])
+        #expect(try SegmentCodec.encode(segment) == withoutFlags, "run \(run)")
       } catch is CodecError {
         continue
       }
     }
+    #expect(accepted > 20 && accepted < 500, "\(accepted)")
   }
 
   private func damaged(_ name: String) throws -> [UInt8] {

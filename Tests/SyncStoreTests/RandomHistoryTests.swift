@@ -76,6 +76,8 @@ import Testing
     let programs = try devices.map {
       (on: try Program($0.path), off: try Program($0.path, foreignKeys: false))
     }
+    // Edits that were accepted, by their first words.
+    var accepted: [String: Int] = [:]
     for _ in 0..<steps {
       let device = random.below(3)
       if random.chance(85) {
@@ -83,6 +85,8 @@ import Testing
         let statement = edit(&random)
         do {
           try program.run(statement)
+          let words = statement.split(separator: " ").prefix(statement.hasPrefix("INSERT") ? 1 : 2)
+          accepted[words.joined(separator: " "), default: 0] += 1
           if ProcessInfo.processInfo.environment["DOCSYNC_TRACE"] != nil {
             print("\(device + 1): \(statement)")
             if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] {
@@ -106,6 +110,10 @@ import Testing
         }
         #expect(broken == [], "seed \(seed)")
       }
+    }
+    #expect(accepted.values.reduce(0, +) > steps * 45 / 100, "seed \(seed), \(accepted)")
+    for words in ["INSERT", "DELETE FROM", "UPDATE OR", "UPDATE person", "UPDATE task"] {
+      #expect(accepted[words, default: 0] > 0, "seed \(seed), \(words)")
     }
     for _ in 0..<3 {
       for device in 0..<3 {
@@ -189,9 +197,10 @@ import Testing
 
   private static let seeds: [UInt64] = {
     let environment = ProcessInfo.processInfo.environment
-    let first = environment["DOCSYNC_SEED"].flatMap(UInt64.init) ?? 1
     let count = environment["DOCSYNC_RUNS"].flatMap(UInt64.init) ?? 20
-    return Array(first..<(first + count))
+    // The first ones always, and those from another one on if it is named.
+    let others = environment["DOCSYNC_SEED"].flatMap(UInt64.init).map { $0..<($0 + count) }
+    return Array(1...20) + (others ?? 21..<max(21, 1 + count)).filter { $0 > 20 }
   }()
 
   @Test(arguments: seeds)

@@ -63,9 +63,15 @@ struct DocumentBeginning: StoreSteps {
     _ = try DocumentSteps(files).create(
       binding, description: descriptions.document ?? binding.documentIdentifier,
       userInfo: descriptions.documentInfo)
-    _ = try WholeStoreUpload(
-      store: store, directory: files.directory, turns: turns, context: files.context
-    ).run()
+    do {
+      _ = try WholeStoreUpload(
+        store: store, directory: files.directory, turns: turns, context: files.context
+      ).run()
+    } catch let error as SyncError where error.code == .clientRemoved {
+      // A device that has joined since the interruption has removed this client. So
+      // the document is complete. The next synchronization asks how to go on; it
+      // could not if the set-up stayed unfinished.
+    }
     // The synchronization for the upload reports to no caller.
     try store.noteRowsWithoutKey()
     try records.noteSetUp()
