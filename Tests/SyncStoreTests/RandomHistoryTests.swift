@@ -76,7 +76,7 @@ import Testing
     let programs = try devices.map {
       (on: try Program($0.path), off: try Program($0.path, foreignKeys: false))
     }
-    // Edits that were accepted, by their first words.
+    // Edits that were accepted, by verb.
     var accepted: [String: Int] = [:]
     for _ in 0..<steps {
       let device = random.below(3)
@@ -85,8 +85,7 @@ import Testing
         let statement = edit(&random)
         do {
           try program.run(statement)
-          let words = statement.split(separator: " ").prefix(statement.hasPrefix("INSERT") ? 1 : 2)
-          accepted[words.joined(separator: " "), default: 0] += 1
+          accepted[String(statement.prefix { $0 != " " }), default: 0] += 1
           if ProcessInfo.processInfo.environment["DOCSYNC_TRACE"] != nil {
             print("\(device + 1): \(statement)")
             if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] {
@@ -112,8 +111,8 @@ import Testing
       }
     }
     #expect(accepted.values.reduce(0, +) > steps * 45 / 100, "seed \(seed), \(accepted)")
-    for words in ["INSERT", "DELETE FROM", "UPDATE OR", "UPDATE person", "UPDATE task"] {
-      #expect(accepted[words, default: 0] > 0, "seed \(seed), \(words)")
+    for verb in ["INSERT", "UPDATE", "DELETE"] {
+      #expect(accepted[verb, default: 0] > 10, "seed \(seed), \(accepted)")
     }
     for _ in 0..<3 {
       for device in 0..<3 {
