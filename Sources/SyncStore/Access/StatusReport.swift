@@ -15,7 +15,6 @@ struct StatusReport {
       waiting: waiting, parked: try session.keptRows.parked(),
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut)
     status.unknownNames = try session.foreign.unknownNames(schema)
-    status.unsuitableTables = schema.unsuitableTables
     status.incompleteNames = try LostNames.names(in: schema, session.database)
     for table in schema.tables {
       let count = try session.rowsWithoutKey(table)

@@ -161,17 +161,16 @@ final class KeptRows {
       "SELECT tbl, identity FROM docsync_kept_reference "
         + "WHERE parent = ? AND columns = ? AND key = ?")
     bind(reference, to: statement)
-    return try keys(statement)
+    return try Self.keys(statement)
   }
 
-  /// Returns the rows that a statement reads, without those of tables that cannot be synchronized at
-  /// present.
-  private func keys(_ statement: SQLStatement) throws -> [RowKey] {
+  private static func keys(_ statement: SQLStatement) throws -> [RowKey] {
     var found: [RowKey] = []
     while try statement.step() {
-      let table: Int = try statement.number(at: 0)
-      if schema.suspended.contains(table) { continue }
-      found.append(RowKey(table: table, identity: RowIdentity(bytes: statement.bytes(at: 1))))
+      found.append(
+        RowKey(
+          table: try statement.number(at: 0),
+          identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     return found
   }
@@ -263,23 +262,10 @@ final class KeptRows {
   }
 
   /// Returns the parents and the columns by which stored rows refer.
-  ///
-  /// - Parameter tables: The tables whose rows do not count.
-  static func referenceNames(
-    _ database: Database, except tables: Set<Int> = []
-  ) throws -> [(parent: Int, columns: String)] {
+  static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: String)] {
     try StoredRow.fetchAll(
-      database,
-      sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
-        + condition(except: tables, " WHERE ")
+      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
     ).map { (try $0["parent"], try $0["columns"]) }
-  }
-
-  /// Returns an SQL condition that excludes the rows of tables, after `conjunction`; an empty text if
-  /// there are no tables.
-  private static func condition(except tables: Set<Int>, _ conjunction: String) -> String {
-    guard !tables.isEmpty else { return "" }
-    return "\(conjunction)tbl NOT IN (\(tables.sorted().map(String.init).joined(separator: ", ")))"
   }
 
   /// Removes the claims of unique values; those of identities stay.
@@ -329,20 +315,16 @@ final class KeptRows {
     let statement = try SQLStatement(
       "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued' UNION ALL "
         + "SELECT tbl, identity FROM docsync_kept WHERE reason = 'borrowed'", on: database)
-    let found = Set(try keys(statement))
+    let found = Set(try Self.keys(statement))
     undeadRows = found
     return found
   }
 
   // MARK: - All rows
 
-  /// Returns all stored rows, without those of tables that cannot be synchronized at present.
+  /// Returns all stored rows.
   func all() throws -> [RowKey] {
-    try StoredRow.fetchAll(
-      database,
-      sql: "SELECT tbl, identity FROM docsync_kept"
-        + Self.condition(except: schema.suspended, " WHERE ")
-    ).map { row in
+    try StoredRow.fetchAll(database, sql: "SELECT tbl, identity FROM docsync_kept").map { row in
       RowKey(
         table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data)))
     }
@@ -376,8 +358,7 @@ final class KeptRows {
   func parkedCount() throws -> Int {
     try Int.fetchOne(
       database,
-      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)"
-        + Self.condition(except: schema.suspended, " AND "))
+      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)")
       ?? 0
   }
 
@@ -387,7 +368,6 @@ final class KeptRows {
       database,
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
         + "WHERE reason NOT IN \(KeptRow.Reason.silentList)"
-        + Self.condition(except: schema.suspended, " AND ")
     ).map { row in
       guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
         throw Self.definition.damaged()

@@ -51,14 +51,9 @@ struct DatabaseJoin {
       checkCancellation: checkCancellation)
     try merge.run()
     var report = merge.report
-    // Some of the new tables may be unsuitable.
-    let staying = LocalTables(
-      database: database, former: former, schema: session.schema,
-      checkCancellation: checkCancellation)
+    report.newTables = names
     report.localTables =
-      isInPlace ? try staying.follow(merge.translate) : try staying.takeAlong(merge.translate)
-    let localTables = Set(report.localTables.map { $0.folded })
-    report.newTables = names.filter { !localTables.contains($0.folded) }
+      isInPlace ? try local.follow(merge.translate) : try local.takeAlong(merge.translate)
     try merge.end()
     try raiseVersion(database)
     try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)

@@ -18,8 +18,7 @@ extension Replacing {
     }
     let leftOut = names(schema.leftOut.keys)
     var shared: [SQLName] = []
-    for (table, reason) in session.schema.leftOut
-    where [.excluded, .renamedExclusion].contains(reason) {
+    for (table, reason) in session.schema.leftOut where reason == .excluded {
       if former.table(named: table) != nil, !leftOut.contains(table.folded) {
         shared.append(table)
       }

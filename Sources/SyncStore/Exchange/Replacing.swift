@@ -41,8 +41,6 @@ struct Replacing {
     let database = session.database
     try store.seal(session, checkCancellation: checkCancellation)
     try checkOwn(session)
-    // The whole store knows their rows better.
-    for id in session.schema.suspended.sorted() { try TableRegistry.forget(id, database) }
     try session.conflicts.journal.finish()
     result.vector = snapshot.vector
     var former = try Former(
@@ -106,12 +104,12 @@ struct Replacing {
   /// Returns the tables of the whole store, with the columns that this device's policies need.
   private func newSchema(_ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
-    return snapshot.schema.with(
-      snapshot.schema.tables.map { table in
+    return StoreSchema(
+      tables: snapshot.schema.tables.map { table in
         var table = table
         table.policyColumns = policies == SyncPolicies() ? [] : policies.baseColumns(of: table)
         return table
-      })
+      }, leftOut: snapshot.schema.leftOut)
   }
 
   /// Returns the number of steps: three for each table, and one for each of the store's own change

@@ -220,8 +220,6 @@ struct SchemaExchange {
   /// and the rows that it has here. A table in which migrations are recorded gets its rows later.
   private func adapt(_ entry: Entry) throws {
     guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
-    // Each device has its own form of such a table, and may even synchronize it.
-    if new.problems.keys.contains(where: { $0.folded == entry.key }) { return }
     guard former.type == "table", !former.isVirtual else { return }
     let name = quoted(former.name)
     if new.leftOut.contains(where: { $0.value == .schema && $0.key.folded == entry.key }) {

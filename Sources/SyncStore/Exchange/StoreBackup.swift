@@ -25,7 +25,9 @@ enum StoreBackup {
     try StoreFileMode.makeFile(at: copy, like: connection.path)
     do {
       try connection.use { database in
-        try DatabaseCopy.write(database, at: connection.path, to: copy, checkCancellation)
+        try QueryCancellation.run(database, checkCancellation) {
+          try database.execute(sql: "VACUUM main INTO ?", arguments: [copy])
+        }
       }
       return copy
     } catch {

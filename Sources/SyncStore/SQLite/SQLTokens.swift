@@ -143,15 +143,3 @@ struct SQLTokens {
     }
   }
 }
-
-extension SQLTokens {
-  /// The CHECK conditions of a CREATE TABLE statement.
-  var conditions: [(tokens: ArraySlice<Token>, text: String)] {
-    tokens.indices.dropLast().compactMap { position in
-      guard tokens[position].isWord("CHECK"), tokens[position + 1].isSymbol("("),
-        let close = closing(position + 1)
-      else { return nil }
-      return (tokens[(position + 2)..<close], text((position + 2)..<close))
-    }
-  }
-}

@@ -7,16 +7,6 @@ struct StoreSchema {
   let tables: [TableSchema]
   /// The tables that are not synchronized, and why.
   var leftOut: [SQLName: StoreStatus.LeftOutReason]
-  /// The tables among them that cannot be synchronized, by name.
-  var problems: [SQLName: TableProblem] = [:]
-  /// The numbers of registered tables that cannot be synchronized at present. Their bookkeeping
-  /// stays as it is until they can be again.
-  var suspended: Set<Int> = []
-  /// The names of these tables.
-  var suspendedNames: Set<SQLName> = []
-  /// The tables that this connection can neither read nor write, since their definitions need
-  /// functions or collations of the application.
-  var undefined: Set<SQLName> = []
 
   private let positions: [Int: Int]
   private let names: [SQLName: Int]
@@ -40,27 +30,6 @@ struct StoreSchema {
     wireNames = Dictionary(
       tables.enumerated().map { ($1.wireName, $0) }, uniquingKeysWith: min)
     allNamers = Self.namers(tables)
-  }
-
-  /// Returns the schema with other descriptions of the same tables.
-  func with(_ tables: [TableSchema]) -> StoreSchema {
-    var schema = StoreSchema(tables: tables, leftOut: leftOut)
-    schema.problems = problems
-    schema.suspended = suspended
-    schema.suspendedNames = suspendedNames
-    schema.undefined = undefined
-    return schema
-  }
-
-  /// The tables whose rows stay on the device: the excluded ones, and those that cannot be
-  /// synchronized.
-  var localTables: [SQLName] {
-    leftOut.filter { $0.value == .excluded || $0.value.isProblem }.keys.sorted()
-  }
-
-  /// Returns whether the table with a name in change sets was synchronized and cannot be at present.
-  func isSuspended(wireName: SQLName) -> Bool {
-    problems.values.contains { suspendedNames.contains($0.table) && $0.wireName == wireName }
   }
 
   /// Returns the columns of other tables' identities that contain keys of a table, if rows of these

@@ -23,20 +23,16 @@ struct SchemaRenewal {
           == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
-    return try TableRegistry.registeredIDs(database) != registeredTables
-      || TableRegistry.haveTriggers(schema.suspended, database) || hasFormerReferences(database)
+    return try TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
+      || hasFormerReferences(database)
   }
-
-  /// The numbers of the tables that bookkeeping has once it is in line with the schema.
-  private var registeredTables: Set<Int> { schema.suspended.union(schema.tables.map(\.id)) }
 
   /// Returns whether references of rows that are not shown are noted under a name that no foreign
   /// key has any more. Nothing else shows that a surrogate key has been renamed.
   private func hasFormerReferences(_ database: Database) throws -> Bool {
     let keys = schema.tables.flatMap(\.foreignKeys)
     let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
-    return try KeptRows.referenceNames(database, except: schema.suspended).contains {
-      parent, columns in
+    return try KeptRows.referenceNames(database).contains { parent, columns in
       !present.contains([columns, "\(parent)"])
     }
   }
@@ -53,11 +49,8 @@ struct SchemaRenewal {
   /// triggers. Idempotent.
   func run(_ database: Database) throws -> Concerned {
     let registered = try TableRegistry.registered(database)
-    let gone = try TableRegistry.registeredIDs(database).subtracting(registeredTables)
+    let gone = try TableRegistry.registeredIDs(database).subtracting(schema.tables.map(\.id))
     for id in gone.sorted() { try TableRegistry.forget(id, database) }
-    // Without triggers, a table counts as remade as soon as it can be synchronized again, so that
-    // its rows are compared with those of the document.
-    for id in schema.suspended.sorted() { try TableRegistry.removeTriggers(of: id, database) }
     var concerned = Concerned()
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id else {

@@ -2,11 +2,6 @@ import SyncModel
 
 /// The state of the store.
 extension LocalStore {
-  /// Returns the tables that stay on the device since they cannot be synchronized.
-  package func unsuitableTables() throws -> [StoreStatus.UnsuitableTable] {
-    try read { $0.schema.unsuitableTables }
-  }
-
   /// Returns the state of the store: the change sets that wait, the parked rows, and what was
   /// applied.
   package func status() throws -> StoreStatus {

@@ -7,9 +7,7 @@ extension LocalStore {
   /// binding, log, or excluded data.
   ///
   /// Throws `unpublishedEdits` if there are edits that are not sealed and published: synchronize
-  /// first. Throws `unsupportedSchema` if a table that was synchronized cannot be at present, since
-  /// the copy would lack its rows. Writers need not wait, since the copy is checked and not the
-  /// store.
+  /// first. Writers need not wait, since the copy is checked and not the store.
   ///
   /// - Parameters:
   ///   - checkCancellation: Called repeatedly. If it throws, the error is passed on and nothing is
@@ -21,26 +19,11 @@ extension LocalStore {
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> StoreSnapshot {
     // The bookkeeping in the copy must be in line with its schema.
-    try checkCompleteness()
+    try read { _ in }
     return try SnapshotWriter(
       connection: connection, client: binding.client, configuration: configuration,
       options: options
     ).write(to: destination, checkCancellation, onProgress)
-  }
-
-  /// Throws `unsupportedSchema` if a table that was synchronized cannot be at present: a whole store
-  /// would lack its rows.
-  package func checkCompleteness() throws {
-    let suspended = try unsuitableTables().filter(\.isSuspended)
-    // The table to which others refer has to be changed.
-    guard let table = suspended.first(where: { $0.reason != .reference }) ?? suspended.first else {
-      return
-    }
-    throw StoreError(
-      .unsupportedSchema, path: path,
-      message: "A whole store would lack the rows of the table \(quoted(table.name)), which was "
-        + "synchronized and cannot be now. \(table.message)",
-      remedy: Remedy(table.remedy))
   }
 
   /// Makes the snapshot at `path` a store of its own for `binding.client`, which must be new.

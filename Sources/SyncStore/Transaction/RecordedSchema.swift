@@ -21,6 +21,6 @@ enum RecordedSchema {
       table.policyColumns = policies.baseColumns(of: table)
       return table
     }
-    return schema.with(tables)
+    return StoreSchema(tables: tables, leftOut: schema.leftOut)
   }
 }

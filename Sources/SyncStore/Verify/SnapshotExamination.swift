@@ -116,7 +116,8 @@ package struct SnapshotExamination: Sendable {
       try expectEmpty(SQLName(table), database)
     }
     hasDeviceState = !privateContent.isEmpty
-    for table in schema.localTables where !schema.suspendedNames.contains(table) {
+    for (table, reason) in schema.leftOut.sorted(by: { $0.key < $1.key })
+    where reason == .excluded {
       try expectEmpty(table, database)
     }
     for table in schema.tables where !table.excludedColumns.isEmpty {

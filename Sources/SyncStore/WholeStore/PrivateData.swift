@@ -15,11 +15,9 @@ struct PrivateData {
   func remove() throws {
     for table in Self.tables { try database.execute(sql: "DELETE FROM \(table)") }
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
-    try removeUndefinedTables()
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     // Another device does not run the migration that this one may be running.
-    for (name, reason) in schema.leftOut
-    where reason == .schema && !schema.undefined.contains(name) {
+    for (name, reason) in schema.leftOut where reason == .schema {
       if case .lock(let release)? = try SchemaTables.entry(of: name, database)?.content {
         try database.execute(sql: release)
       }
@@ -38,24 +36,7 @@ struct PrivateData {
   }
 
   private var excludedTables: [SQLName] {
-    schema.localTables.filter { !schema.undefined.contains($0) }
-  }
-
-  /// Removes the tables that need functions or collations of the application: SQLite can neither
-  /// empty nor copy them. The triggers that use them go as well, since they would fail.
-  private func removeUndefinedTables() throws {
-    guard !schema.undefined.isEmpty else { return }
-    let triggers = try Row.fetchAll(
-      database, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger'")
-    for row in triggers {
-      let words = SQLTokens(row["sql"] as String? ?? "").tokens
-      if schema.undefined.contains(where: { name in words.contains { $0.isName(name) } }) {
-        try database.execute(sql: "DROP TRIGGER main.\(quoted(row["name"]))")
-      }
-    }
-    for name in schema.undefined.sorted() {
-      try database.execute(sql: "DROP TABLE main.\(quoted(name))")
-    }
+    schema.leftOut.filter { $0.value == .excluded }.keys.sorted()
   }
 
   private var tablesWithExcludedColumns: [TableSchema] {

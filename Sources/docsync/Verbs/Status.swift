@@ -35,8 +35,6 @@ struct Status: Verb {
     /// Tables and columns that lost their values.
     var incompleteNames: [SQLName]
     var rowsWithoutKey: NamedValues<Int>
-    /// Tables that cannot be synchronized; absent if there are none.
-    var unsuitableTables: [UnsuitableTableJSON]?
   }
 
   /// A change set that cannot be applied yet.
@@ -68,9 +66,7 @@ struct Status: Verb {
         parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
         leftOut: NamedValues(status.leftOut.mapValues(\.rawValue)),
         unknownNames: status.unknownNames,
-        incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
-        unsuitableTables: status.unsuitableTables.isEmpty
-          ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
+        incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }
       return Outcome(
@@ -124,12 +120,6 @@ struct Status: Verb {
       ]
     }
     lines += rowsWithoutKeyLines(status.rowsWithoutKey)
-    if !status.unsuitableTables.isEmpty {
-      lines += ["", "Tables that cannot be synchronized and stay on this device:"]
-      lines += status.unsuitableTables.map {
-        "  " + printable("\($0.explanation) \($0.remedy)")
-      }
-    }
     if !status.parked.isEmpty {
       lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
     }
