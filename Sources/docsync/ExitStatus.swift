@@ -14,12 +14,15 @@ enum ExitStatus: Int32, CaseIterable {
   case directoryAway = 4
   /// Refused, to protect data.
   case refused = 5
+  /// Another process works on the database.
+  case busy = 6
 
   init(_ classification: SyncError.Classification) {
     switch classification {
     case .failed: self = .failed
     case .directoryAway: self = .directoryAway
     case .refused: self = .refused
+    case .busy: self = .busy
     }
   }
 
@@ -31,6 +34,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .waiting: "done, but something is waiting or needs a decision"
     case .directoryAway: "the shared directory is away; nothing was changed"
     case .refused: "refused, to protect data; nothing was changed"
+    case .busy: "busy: another process works on the database; nothing was changed"
     }
   }
 
@@ -42,7 +46,7 @@ enum ExitStatus: Int32, CaseIterable {
 
   /// Returns the worst status of several actions.
   static func worst(_ statuses: [ExitStatus]) -> ExitStatus {
-    let bySeverity: [ExitStatus] = [.failed, .usage, .refused, .directoryAway, .waiting]
+    let bySeverity: [ExitStatus] = [.failed, .usage, .refused, .busy, .directoryAway, .waiting]
     return bySeverity.first(where: statuses.contains) ?? .done
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 #if canImport(Glibc)
@@ -68,8 +69,22 @@ import Testing
     // What another docsync holds while it works on the store.
     let lock = open(scratch.path + "/a.db-docsync-lock", O_RDWR | O_CREAT, 0o644)
     try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
-    try scratch.expectFailure("sync", "a.db", status: 5, code: "storeInUse", path: "a.db")
+    try scratch.expectFailure("sync", "a.db", status: 6, code: "storeInUse", path: "a.db")
     close(lock)
+    try scratch.succeed("sync", "a.db")
+  }
+
+  @Test func syncOfADatabaseThatAnotherProgramLocksIsBusy() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'to send'")
+    let other = try DatabaseQueue(path: scratch.path + "/a.db")
+    try other.write { database in
+      try database.execute(sql: "UPDATE notes SET title = 'unfinished'")
+      // The test must not read the file itself: closing it would end the lock.
+      let result = try Executable.run(["sync", "a.db", "--json"], in: scratch.path)
+      let error = try result.json()["error"] as? [String: Any]
+      #expect(result.status == 6 && error?["code"] as? String == "storeBusy")
+    }
     try scratch.succeed("sync", "a.db")
   }
 

@@ -141,6 +141,7 @@ import Testing
       if number == 1 { try golden.expect("sync-conflict", "sync", "b.db") }
     }
     try golden.expect("sync-question", "sync", "b.db", status: 3)
+    try golden.expect("status-question", "status", "b.db", status: 3)
     try golden.expect("conflicts", "conflicts", "b.db", status: 3)
     try golden.expect("conflicts-show", "conflicts", "b.db", "show", "2", status: 3)
     try golden.expect("conflicts-restore", "conflicts", "b.db", "restore", "1", status: 3)
@@ -191,7 +192,10 @@ import Testing
     let first = try file(endingIn: ".syncchg")
     try damage(first)
     try golden.expect("sync-waiting", "sync", "b.db", status: 3)
-    try golden.expect("status-waiting", "status", "b.db")
+    try golden.expect("status-waiting", "status", "b.db", status: 3)
+    let joined = try golden.expect(
+      "join-waiting", "join", "d.db", "--directory", "shared", "--client", "D", status: 3)
+    golden.name(joined["client"] as? String, "D")
     try golden.expect("verify-damaged", "verify", "b.db", status: 1)
     try golden.expect("verify-directory", "verify", "--directory", "shared", status: 1)
     try golden.expect("sync-thorough", "sync", "a.db", "--thorough")

@@ -35,7 +35,7 @@ import Testing
       guard line.hasPrefix("  "), parts.count == 2, UInt8(parts[0]) != nil else { return nil }
       return (parts[0], parts[1].drop { $0 == " " })
     }
-    #expect(codes.count == 6)
+    #expect(codes.count == 7)
     for (code, meaning) in codes { #expect(page.contains("| \(code) | \(meaning) |")) }
   }
 }

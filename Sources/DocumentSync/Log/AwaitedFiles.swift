@@ -48,10 +48,10 @@ struct AwaitedFiles: StoreSteps {
     let awaited = Set(waiting.compactMap(StoreRecords.Awaited.init)).filter { $0.client != client }
     var waits = try records.waits()
     let lasting = awaited.intersection(waits.last)
-    if waits.last != awaited {
-      waits.last = awaited
-      try records.keep(waits)
-    }
+    let former = waits
+    waits.last = awaited
+    waits.reported = waiting.isEmpty ? nil : waiting
+    if waits != former { try records.keep(waits) }
     return lasting
   }
 

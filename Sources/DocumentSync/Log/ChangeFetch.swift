@@ -499,7 +499,7 @@ extension SyncReport.Wait.Reason {
 
 extension SyncReport.Wait {
   /// Creates a wait for a change set that the store holds and cannot apply.
-  fileprivate init(_ waiting: StoreStatus.WaitingChangeSet) {
+  init(_ waiting: StoreStatus.WaitingChangeSet) {
     let missing = waiting.missing.sorted { $0.key < $1.key }
       .map { "change set \($0.value) of \($0.key)" }
     self.init(

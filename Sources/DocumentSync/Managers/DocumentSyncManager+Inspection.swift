@@ -15,6 +15,20 @@ extension DocumentSyncManager {
     try await use("read the status") { try $0.status() }
   }
 
+  /// Returns the change sets and commands that the last synchronization could
+  /// not apply, with the reasons.
+  public func waits() async throws -> [SyncReport.Wait] {
+    try await use("list what waits") { store in
+      try StoreRecords(store).waits().reported ?? store.waiting().map(SyncReport.Wait.init)
+    }
+  }
+
+  /// Returns the number of rows in the synchronized tables. It does not count
+  /// rows with NULL in their key, which stay on this device.
+  public func rowCount() async throws -> Int {
+    try await use("count the rows") { try $0.rowCount() }
+  }
+
   /// Returns the last change sets that this device made or applied, the newest
   /// first.
   public func history(limit: Int = 100) async throws -> [AppliedChangeSet] {

@@ -50,8 +50,11 @@ struct StoreRecords {
     }
   }
 
-  /// The files that this client waits for.
+  /// What this client waits for.
   struct Waits: Codable, Hashable {
+    /// The change sets and commands that its last synchronization could not
+    /// apply; `nil` in a store of an earlier build.
+    var reported: [SyncReport.Wait]?
     /// The files at its last synchronization.
     var last: Set<Awaited> = []
     /// The files that its last marker names.
@@ -278,7 +281,7 @@ struct StoreRecords {
 
   func keep(_ housekeeping: Vacuumed) throws { try keep(housekeeping, .housekeeping) }
 
-  /// The files that this client waits for.
+  /// What this client waits for.
   func waits() throws -> Waits { try holding(.waits) { try value(.waits) ?? Waits() } }
 
   func keep(_ waits: Waits) throws {

@@ -123,7 +123,8 @@ extension SyncError.Code {
   public var classification: SyncError.Classification {
     switch self {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway
-    case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
+    case .storeInUse, .storeBusy: .busy
+    case .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
       .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,
       .generationReplaced,
       .documentReplaced, .clientRemoved, .confirmationNeeded, .decisionUnsuitable, .forkedClient,

@@ -19,11 +19,14 @@ public struct SyncError: Error, Sendable {
 
   /// How a caller should treat a failure.
   public enum Classification: String, Hashable, Sendable {
-    /// An ordinary failure, neither of the two below.
+    /// An ordinary failure, none of those below.
     case failed
     /// The shared directory, or the part of it that the store is bound to, is
     /// missing. Nothing was changed; the same call works when it is back.
     case directoryAway
+    /// Another process or program is working on the store. The same call works
+    /// when that has ended.
+    case busy
     /// The call was refused to protect data. Nothing was changed.
     case refused
   }

@@ -14,6 +14,7 @@ struct StatusReport {
       head: try session.ownHead()?.number ?? 0, vector: try session.appliedVector(),
       waiting: waiting, parked: try session.keptRows.parked(),
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut)
+    status.openConflicts = try session.conflicts.journal.openCount
     status.unknownNames = try session.foreign.unknownNames(schema)
     status.incompleteNames = try LostNames.names(in: schema, session.database)
     for table in schema.tables {

@@ -129,6 +129,13 @@ extension StoreSession {
       database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) WHERE \(missing))") ?? false
   }
 
+  /// Returns the number of rows of a table that have no NULL in their key.
+  func rowCount(_ table: TableSchema) throws -> Int {
+    let condition = table.canLoseKeys ? " AS t WHERE NOT (\(table.isWithoutKey("t")))" : ""
+    return try Int.fetchOne(
+      database, sql: "SELECT count(*) FROM \(table.quotedName)\(condition)") ?? 0
+  }
+
   /// Returns the number of rows of a table with NULL in their key.
   func rowsWithoutKey(_ table: TableSchema) throws -> Int {
     guard table.canLoseKeys else { return 0 }

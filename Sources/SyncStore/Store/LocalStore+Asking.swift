@@ -11,6 +11,13 @@ extension LocalStore {
     }
   }
 
+  /// Returns the number of rows in the synchronized tables that have no NULL in their key.
+  package func rowCount() throws -> Int {
+    try read { session in
+      try session.schema.tables.reduce(0) { try $0 + session.rowCount($1) }
+    }
+  }
+
   /// Returns the parked rows.
   package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
 

@@ -221,6 +221,8 @@ public struct StoreStatus: Hashable, Sendable {
   public var waiting: [WaitingChangeSet]
   /// The parked rows.
   public var parked: [ParkedRow]
+  /// The number of open questions in the conflict journal.
+  public var openConflicts = 0
   /// The synchronized tables and how their rows are identified.
   public var tables: [TableStatus]
   /// Tables that are not synchronized, with the reasons.

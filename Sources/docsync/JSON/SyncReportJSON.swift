@@ -57,7 +57,7 @@ struct SyncReportJSON: Encodable, Sendable {
     restoredFiles = report.restoredFiles
     removedFiles = report.removedFiles
     damagedFiles = report.damagedFiles
-    waiting = report.waiting.map(WaitJSON.init)
+    waiting = report.waiting.map { WaitJSON($0) }
     sentCommands = report.sentCommands
     processedCommands = report.processedCommands
     pendingCommands = report.pendingCommands

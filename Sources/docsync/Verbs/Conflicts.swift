@@ -158,7 +158,7 @@ struct Conflicts: Verb {
     }
     return Outcome(
       json: result, lines: lines,
-      status: result.openConflicts > 0 ? .waiting : .done)
+      status: Unsettled(openConflicts: result.openConflicts).status)
   }
 
   private func show(_ number: Int64, _ manager: DocumentSyncManager) async throws -> Outcome {
@@ -167,7 +167,7 @@ struct Conflicts: Verb {
     let open = try await manager.openConflictCount()
     return Outcome(
       json: One(store: arguments.store, openConflicts: open, conflict: conflict),
-      lines: conflict.lines, status: open > 0 ? .waiting : .done)
+      lines: conflict.lines, status: Unsettled(openConflicts: open).status)
   }
 
   private static func lines(_ policies: SyncPolicies) -> [String] {

@@ -68,6 +68,11 @@ struct Join: Verb {
     var merged: MergedRowsJSON?
     /// The store that the command has replaced, if it was under sync.
     var replaced: ReplacedStoreJSON?
+    /// The change sets and commands that cannot be applied yet.
+    var waiting: [WaitJSON]
+    var openConflicts: Int
+    /// How many rows are hidden.
+    var parkedRows: Int
     /// How many rows have NULL in their key, by table; `nil` if there are none.
     var rowsWithoutKey: NamedValues<Int>?
   }
@@ -90,16 +95,23 @@ struct Join: Verb {
       existing: existing, options: .init(application: application, client: client),
       onProgress: bar.handler)
     let binding = manager.binding
-    let digest = try await manager.digest()
-    let withoutKey = manager.merged == nil ? [:] : try await manager.status().rowsWithoutKey
+    let rowCount = try await manager.rowCount()
+    let status = try await manager.status()
+    let withoutKey = manager.merged == nil ? [:] : status.rowsWithoutKey
+    let unsettled = Unsettled(
+      waits: try await manager.waits(), openConflicts: status.openConflicts,
+      parked: status.parked)
+    let names = unsettled.waits.isEmpty ? ClientNames() : await ClientNames(manager)
     try await manager.close()
     bar.clear()
     let result = Result(
       store: store, directory: directory, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
-      rowCount: digest.rowCount, backup: manager.backup,
+      rowCount: rowCount, backup: manager.backup,
       merged: manager.merged.map(MergedRowsJSON.init),
       replaced: manager.replaced.map(ReplacedStoreJSON.init),
+      waiting: unsettled.waits.map { WaitJSON($0) }, openConflicts: unsettled.openConflicts,
+      parkedRows: unsettled.parked.count,
       rowsWithoutKey: withoutKey.isEmpty ? nil : NamedValues(withoutKey))
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
@@ -114,8 +126,9 @@ struct Join: Verb {
       }
     }
     lines += rowsWithoutKeyLines(withoutKey)
+    lines += unsettled.lines(store: store, names)
     lines += ["", "Next, after every change:", "  docsync sync \(shellWord(store))"]
-    return Outcome(json: result, lines: lines)
+    return Outcome(json: result, lines: lines, status: unsettled.status)
   }
 }
 

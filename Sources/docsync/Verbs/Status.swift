@@ -26,7 +26,8 @@ struct Status: Verb {
     var unsentChangeSets: Int
     var lastNumber: UInt64
     var applied: VectorJSON
-    var waiting: [Waiting]
+    var waiting: [WaitJSON]
+    var openConflicts: Int
     var parked: [ParkedRowJSON]
     var tables: [TableJSON]
     var leftOut: NamedValues<String>
@@ -37,17 +38,12 @@ struct Status: Verb {
     var rowsWithoutKey: NamedValues<Int>
   }
 
-  /// A change set that cannot be applied yet.
-  struct Waiting: Encodable, Sendable {
-    var client: String
-    var number: UInt64
-    /// The numbers of the change sets that must be applied before, by client.
-    var missing: [String: UInt64]
-  }
-
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
       let status = try await manager.status()
+      let unsettled = Unsettled(
+        waits: try await manager.waits(), openConflicts: status.openConflicts,
+        parked: status.parked)
       let binding = manager.binding
       let result = Result(
         store: arguments.store, document: binding.documentIdentifier,
@@ -57,22 +53,26 @@ struct Status: Verb {
         unsentEdits: status.unsealedEdits,
         unsentChangeSets: status.unpublishedChangeSets, lastNumber: status.head,
         applied: VectorJSON(status.vector),
-        waiting: status.waiting.map { wait in
-          Waiting(
-            client: wait.client.description, number: wait.number,
-            missing: Dictionary(
-              uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }))
-        },
+        waiting: unsettled.waits.map { WaitJSON($0, missing: Self.missing($0, status)) },
+        openConflicts: status.openConflicts,
         parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
         leftOut: NamedValues(status.leftOut.mapValues(\.rawValue)),
         unknownNames: status.unknownNames,
         incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
-      let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }
       return Outcome(
-        json: result, lines: Self.lines(result, status, names),
-        status: isWaiting ? .waiting : .done)
+        json: result, lines: Self.lines(result, status, unsettled, names),
+        status: unsettled.status)
     }
+  }
+
+  /// Returns the change sets that must be applied before one that the store has; `nil` for one that
+  /// it does not have.
+  private static func missing(
+    _ wait: SyncReport.Wait, _ status: StoreStatus
+  ) -> [ClientIdentifier: UInt64]? {
+    guard !wait.isCommand else { return nil }
+    return status.waiting.first { $0.client == wait.client && $0.number == wait.number }?.missing
   }
 
   private func isThere(_ directory: any SharedDirectory) -> Bool {
@@ -85,7 +85,7 @@ struct Status: Verb {
   }
 
   private static func lines(
-    _ result: Result, _ status: StoreStatus, _ names: ClientNames
+    _ result: Result, _ status: StoreStatus, _ unsettled: Unsettled, _ names: ClientNames
   ) -> [String] {
     let directory = printable(result.directory) + (result.isDirectoryThere ? "" : "  (not there)")
     var lines = alignedLines([
@@ -97,14 +97,23 @@ struct Status: Verb {
       ["made", counted(Int(result.lastNumber), "change set")],
       ["received", received(status.vector, names)],
     ])
-    if !status.waiting.isEmpty {
-      lines += ["", "Waiting:"]
-      for wait in status.waiting {
-        lines.append("  change set \(wait.number) of \(names.label(wait.client))")
-        for (client, number) in wait.missing.sorted(by: { $0.key < $1.key }) {
+    if !unsettled.waits.isEmpty {
+      lines += ["", "Waiting since the last synchronization:"]
+      for wait in unsettled.waits {
+        let missing = missing(wait, status) ?? [:]
+        lines.append("  \(wait.title(names))\(missing.isEmpty ? ": \(wait.message)" : "")")
+        if let path = wait.path { lines.append("    \(path)") }
+        for (client, number) in missing.sorted(by: { $0.key < $1.key }) {
           lines.append("    for change set \(number) of \(names.label(client))")
         }
       }
+    }
+    if unsettled.openConflicts > 0 {
+      lines += [
+        "",
+        "\(counted(unsettled.openConflicts, "question")) open. "
+          + "Show them: docsync conflicts \(shellWord(result.store)) --open",
+      ]
     }
     if !status.unknownNames.isEmpty {
       lines += [

@@ -107,46 +107,31 @@ struct Sync: Verb {
         directory: manager.directory.location, report: SyncReportJSON(report),
         isRecreated: isRecreated,
         parked: parked.map(ParkedRowJSON.init))
-      let isWaiting =
-        !report.waiting.isEmpty || !report.damagedFiles.isEmpty || report.openConflicts > 0
-        || parked.contains { $0.reason.isOpen }
+      let unsettled = Unsettled(
+        waits: report.waiting, damagedFiles: report.damagedFiles,
+        openConflicts: report.openConflicts, parked: parked)
       let names =
         report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
       let lines = Self.lines(
-        store, report, parked, names, width: width,
+        store, report, unsettled, names, width: width,
         recreated: isRecreated ? manager.binding.documentIdentifier : nil)
-      return (done, isWaiting ? .waiting : .done, lines)
+      return (done, unsettled.status, lines)
     }
   }
 
   private static func lines(
-    _ store: String, _ report: SyncReport, _ parked: [ParkedRow], _ names: ClientNames, width: Int,
-    recreated: String?
+    _ store: String, _ report: SyncReport, _ unsettled: Unsettled, _ names: ClientNames,
+    width: Int, recreated: String?
   ) -> [String] {
     var lines = lines(report, store: store)
     if let recreated {
       let said = "created the document “\(printable(recreated))” again from this database"
       lines = [said] + lines.filter { $0 != Self.upToDate }
     }
-    for wait in report.waiting {
-      lines.append(
-        "waiting: \(wait.isCommand ? "command" : "change set") \(wait.number) of "
-          + "\(names.label(wait.client)): \(wait.message)")
-      if let path = wait.path { lines.append("  \(path)") }
-    }
     if report.pendingCommands > 0 {
       lines.append("\(counted(report.pendingCommands, "command")) waiting for the application")
     }
-    if report.openConflicts > 0 {
-      lines.append(
-        "\(counted(report.openConflicts, "question")) open. "
-          + "Show them: docsync conflicts \(shellWord(store)) --open")
-    }
-    if !parked.isEmpty {
-      lines.append(
-        "\(counted(parked.count, "row")) hidden. "
-          + "Show why: docsync status \(shellWord(store))")
-    }
+    lines += unsettled.lines(store: store, names)
     return lines.enumerated().map { index, line in
       (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line
     }

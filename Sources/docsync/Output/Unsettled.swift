@@ -1,0 +1,48 @@
+import DocumentSync
+import SyncStore
+
+/// What in a store waits or needs a decision. This is the one rule for the exit code 3 of the
+/// commands that look at a store.
+struct Unsettled {
+  /// The change sets and commands that cannot be applied yet.
+  var waits: [SyncReport.Wait] = []
+  /// Damaged files of this device in the shared directory.
+  var damagedFiles: [String] = []
+  /// The number of open questions.
+  var openConflicts: Int
+  var parked: [ParkedRow] = []
+
+  /// Hidden rows do not count if a deletion has won: nothing is to be decided.
+  var status: ExitStatus {
+    let isSettled =
+      waits.isEmpty && damagedFiles.isEmpty && openConflicts == 0
+      && !parked.contains { $0.reason.isOpen }
+    return isSettled ? .done : .waiting
+  }
+
+  /// The lines about it, with the commands that show more.
+  func lines(store: String, _ names: ClientNames) -> [String] {
+    var lines: [String] = []
+    for wait in waits {
+      lines.append("waiting: \(wait.title(names)): \(wait.message)")
+      if let path = wait.path { lines.append("  \(path)") }
+    }
+    if openConflicts > 0 {
+      lines.append(
+        "\(counted(openConflicts, "question")) open. "
+          + "Show them: docsync conflicts \(shellWord(store)) --open")
+    }
+    if !parked.isEmpty {
+      lines.append(
+        "\(counted(parked.count, "row")) hidden. Show why: docsync status \(shellWord(store))")
+    }
+    return lines
+  }
+}
+
+extension SyncReport.Wait {
+  /// The change set or command in words.
+  func title(_ names: ClientNames) -> String {
+    "\(isCommand ? "command" : "change set") \(number) of \(names.label(client))"
+  }
+}
