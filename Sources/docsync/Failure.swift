@@ -89,10 +89,12 @@ struct Failure: Error, Sendable {
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
     .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
     .documentAmbiguous: "Choose one with --document.",
-    .fileExists: "Choose another path, or add --replace, which keeps the file as a backup.",
+    .fileExists:
+      "Add --merge to add its rows to the document, or --replace to keep it only as a backup, "
+      + "or choose another path.",
     .directoryAway:
-      "Check the path, or connect the shared directory, then try again. If it has moved, give "
-      + "its new path with --directory.",
+      "Check the path, mount the shared directory, or create it with mkdir -p, then try again. "
+      + "If it has moved, give its new path with --directory.",
   ]
 
   /// Whether the message is so vague that the detail helps.

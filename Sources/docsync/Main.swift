@@ -13,6 +13,10 @@ enum Main {
     giveBackLargeBlocks()
     let arguments = Array(CommandLine.arguments.dropFirst())
     var console = Console(isJSON: arguments.contains("--json"))
+    if let word = Misspelling.unknownCommand(in: arguments) {
+      console.show(Misspelling.failure(word))
+      exit(ExitStatus.usage.rawValue)
+    }
     do {
       var command = try Docsync.parseAsRoot(arguments)
       guard let verb = command as? any Verb else {
@@ -40,6 +44,7 @@ enum Main {
     let task = Task { try await verb.perform(console) }
     let interruption = Interruption {
       task.cancel()
+      ProgressBar.leaveLine()
       console.note([
         "docsync: stopping; press Ctrl-C again to stop at once. Your data is safe."
       ])
@@ -61,13 +66,16 @@ enum Main {
   private static func explain(_ error: any Error, _ console: Console) -> ExitStatus {
     let message = Docsync.fullMessage(for: error)
     guard Docsync.exitCode(for: error) != .success else {
-      console.say(message.components(separatedBy: "\n"))
+      // Help, the version and scripts for completion are text.
+      Console(isJSON: false).say(message.components(separatedBy: "\n"))
       return .done
     }
+    let verb = CommandLine.arguments.dropFirst().first { !$0.hasPrefix("-") }
     console.show(
       Failure(
         code: "usage", message: Docsync.message(for: error), path: nil,
-        remedy: "See what is possible with “docsync --help”.", status: .usage),
+        remedy: "See what is possible with “docsync \(verb.map { $0 + " " } ?? "")--help”.",
+        status: .usage),
       lines: message.components(separatedBy: "\n"))
     return .usage
   }

@@ -360,4 +360,47 @@ import Testing
       contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../" + path), encoding: .utf8)
   }
+
+  @Test func quietSyncPrintsOnlyWhatNeedsAttention() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'x' WHERE id = 1")
+    #expect(try scratch.succeed("sync", "-q", "a.db").output == "")
+    #expect(try scratch.succeed("sync", "--quiet", "b.db").output == "")
+    #expect(try scratch.column("b.db", "SELECT title FROM notes WHERE id = 1") == ["\"x\""])
+    let failed = try scratch.docsync("sync", "-q", "none.db", "a.db")
+    #expect(failed.status == 1 && failed.output == "" && failed.errors.contains("none.db"))
+  }
+
+  @Test func conflictIsShownWithItsWholeValues() throws {
+    try scratch.makeTwoDevices()
+    let (first, second) = (
+      String(repeating: "long ", count: 60), String(repeating: "more ", count: 60)
+    )
+    try scratch.sql("a.db", "UPDATE notes SET title = '\(first)' WHERE id = 1")
+    try scratch.sql("b.db", "UPDATE notes SET title = '\(second)' WHERE id = 1")
+    for store in ["a.db", "b.db", "a.db"] { try scratch.succeed("sync", store) }
+    let shown = try scratch.docsync("conflicts", "b.db", "show", "1").output
+    #expect(shown.contains("'\(first)'") && shown.contains("'\(second)'"), "\(shown)")
+    #expect(!(try scratch.docsync("conflicts", "b.db").output.contains(first)))
+  }
+
+  @Test func deviceIsRetiredByItsName() throws {
+    try scratch.makeTwoDevices()
+    try scratch.succeed("join", "c.db", "--directory", "shared", "--client", "Old phone")
+    let retired = try scratch.succeed("retire", "a.db", "--client", "Old phone")
+    #expect(retired.output.contains("Old phone"), "\(retired.output)")
+  }
+
+  @Test func printedJoinWorksBesideAnotherDocument() throws {
+    try scratch.makeTwoDevices()
+    try scratch.makeNotes("other.db")
+    let lines = try scratch.succeed("init", "other.db", "--directory", "shared").output
+      .split(separator: "\n")
+    let line = try #require(lines.first { $0.hasPrefix("  docsync join ") }, "\(lines)")
+    let words = line.split(separator: " ").map(String.init)
+    #expect(words.suffix(2) == ["--document", "other"], "\(line)")
+    // The words after “docsync join other.db”.
+    let joined = try Executable.run(["join", "joined.db"] + words.dropFirst(3), in: scratch.path)
+    #expect(joined.status == 0, "\(joined.errors)")
+  }
 }

@@ -77,12 +77,12 @@ import Testing
 
   @Test func policiesAreSetListedAndRemoved() throws {
     try scratch.succeed("conflicts", "b.db", "policy", "localWins")
-    try scratch.succeed("conflicts", "b.db", "policy", "notes=resolve:mine")
+    try scratch.succeed("conflicts", "b.db", "policy", "notes=ask")
     try scratch.succeed("conflicts", "b.db", "policy", "notes=default")
     let text = try scratch.succeed("conflicts", "b.db", "policy", "\"notes\".title=remoteWins")
     #expect(text.output.contains("document     localWins"))
     #expect(text.output.contains("notes.title  remoteWins"))
-    #expect(!text.output.contains("resolve:mine"))
+    #expect(!text.output.contains("ask"))
     try disagree(0)
     #expect(try title("b.db") == ["\"from a\""])
     try scratch.expectFailure(

@@ -17,6 +17,34 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
+  // MARK: The command line
+
+  @Test(arguments: [
+    ("stauts", "status"), ("snyc", "sync"), ("push", "sync"), ("diff", "show"), ("verfy", "verify"),
+    ("doc", "documents"),
+  ])
+  func misspelledCommandGetsAProposal(typed: String, meant: String) throws {
+    let result = try scratch.docsync(typed, "a.db", "--thorough")
+    #expect(result.status == 2)
+    #expect(
+      result.errors.hasPrefix(
+        "docsync: There is no command “\(typed)”. Did you mean “\(meant)”?\n"), "\(result.errors)")
+  }
+
+  @Test func wordLikeNoCommandGetsNoProposal() throws {
+    let result = try scratch.docsync("xyzzy", "--json")
+    let error = try #require(try result.json()["error"] as? [String: Any])
+    #expect(result.status == 2 && error["code"] as? String == "usage")
+    #expect(error["message"] as? String == "There is no command “xyzzy”.")
+  }
+
+  @Test func policyThatNeedsAFunctionOfAnApplicationIsRefused() throws {
+    try scratch.makeTwoDevices()
+    let result = try scratch.docsync("conflicts", "a.db", "policy", "notes=resolve:longer")
+    #expect(result.status == 2 && result.errors.contains("docsync has none"))
+    #expect(try scratch.succeed("conflicts", "a.db", "policy").output == "document  latestWins\n")
+  }
+
   // MARK: The store
 
   @Test func initOfAStoreUnderSyncIsRefused() throws {
@@ -155,7 +183,7 @@ import Testing
     try scratch.makeTwoDevices()
     try scratch.expectFailure(
       "join", "c.db", "--directory", "shared", "--document", "recipes", status: 1,
-      code: "documentMissing", path: "shared")
+      code: "documentMissing", path: scratch.path + "/shared")
     let said = try scratch.docsync(
       "join", "c.db", "--directory", "shared", "--document", "recipes"
     ).errors
@@ -165,7 +193,7 @@ import Testing
   @Test func joinOfAnEmptyDirectoryFails() throws {
     try scratch.expectFailure(
       "join", "c.db", "--directory", "shared", status: 1, code: "applicationMissing",
-      path: "shared")
+      path: scratch.path + "/shared")
   }
 
   @Test func joinOfSeveralDocumentsAsksForOne() throws {
@@ -175,7 +203,7 @@ import Testing
     }
     try scratch.expectFailure(
       "join", "c.db", "--directory", "shared", status: 1, code: "documentAmbiguous",
-      path: "shared")
+      path: scratch.path + "/shared")
     try scratch.succeed("join", "c.db", "--directory", "shared", "--document", "b")
   }
 
@@ -184,17 +212,17 @@ import Testing
     try scratch.makeNotes("notes.db")
     try scratch.expectFailure(
       "init", "notes.db", "--directory", "shared", status: 5, code: "documentExists",
-      path: "shared")
+      path: scratch.path + "/shared")
   }
 
   @Test func aDirectoryThatIsNotThereIsAway() throws {
     try scratch.makeNotes("a.db")
     try scratch.expectFailure(
-      "init", "a.db", "--directory", "away", status: 4, code: "directoryAway", path: "away")
+      "init", "a.db", "--directory", "away", status: 4, code: "directoryAway", path: scratch.path + "/away")
     try scratch.expectFailure(
-      "join", "b.db", "--directory", "away", status: 4, code: "directoryAway", path: "away")
+      "join", "b.db", "--directory", "away", status: 4, code: "directoryAway", path: scratch.path + "/away")
     try scratch.expectFailure(
-      "documents", "--directory", "away", status: 4, code: "directoryAway", path: "away")
+      "documents", "--directory", "away", status: 4, code: "directoryAway", path: scratch.path + "/away")
   }
 
   @Test func syncWithoutTheDirectoryIsAwayAndKeepsTheEdits() throws {
@@ -216,7 +244,8 @@ import Testing
     try scratch.makeNotes("a.db")
     try Data().write(to: URL(fileURLWithPath: scratch.path + "/file"))
     try scratch.expectFailure(
-      "init", "a.db", "--directory", "file", status: 1, code: "notADirectory", path: "file")
+      "init", "a.db", "--directory", "file", status: 1, code: "notADirectory",
+      path: scratch.path + "/file")
   }
 
   @Test(.enabled(if: ReadOnlyFolder.isPossible))
@@ -225,7 +254,7 @@ import Testing
     try ReadOnlyFolder.with(scratch.path + "/shared") {
       try scratch.expectFailure(
         "init", "a.db", "--directory", "shared", status: 1, code: "directoryNotWritable",
-        path: "shared")
+        path: scratch.path + "/shared")
     }
     try scratch.succeed("init", "a.db", "--directory", "shared")
   }
@@ -233,7 +262,7 @@ import Testing
   // MARK: Usage
 
   @Test(arguments: [
-    ["nonsense"], ["init"], ["init", "a.db"], ["sync"], ["clients"],
+    ["init"], ["init", "a.db"], ["sync"], ["clients"],
     ["log", "a.db", "--limit", "0"], ["show", "a.db", "zero"],
     ["init", "a.db", "--directory", "shared", "--identity", "notes"],
     ["init", "a.db", "--directory", "shared", "--exclude", "a.b.c"],

@@ -122,7 +122,7 @@ import Testing
   @Test func retiringWhoIsNotThereOrIsTheOwnDeviceFails() throws {
     for other in ["zzzz", ""] {
       try scratch.expectFailure(
-        "retire", "a.db", "--client", other, status: 1, code: "clientUnknown", path: "a.db")
+        "retire", "a.db", "--client", other, status: 1, code: "noSuchClient", path: "a.db")
     }
     // It synchronizes before it finds out.
     let own = try scratch.docsync("retire", "a.db", "--client", try client("A"))

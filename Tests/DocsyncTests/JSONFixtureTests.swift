@@ -255,8 +255,6 @@ import Testing
     try golden.expect("error-clientRemoved", "sync", "c.db", status: 5)
     try golden.expect("sync-rejoin", "sync", "c.db", "--rejoin")
     try golden.expect(
-      "error-clientUnknown", "retire", "a.db", "--client", "zzzzzz", status: 1)
-    try golden.expect(
       "error-noSuchDevice", "remove-client", "a.db", "zzzzzz", "--yes", status: 1)
   }
 

@@ -125,9 +125,9 @@ import Testing
     try scratch.expectFailure("leave", "b.db", status: 5, code: code, path: "b.db")
     try scratch.expectFailure("remove-client", "a.db", "B", status: 5, code: code, path: shared)
     try scratch.expectFailure(
-      "delete-document", "notes", "--directory", "shared", status: 5, code: code, path: "shared")
+      "delete-document", "notes", "--directory", "shared", status: 5, code: code, path: scratch.path + "/shared")
     try scratch.expectFailure(
-      "remove-all", "--directory", "shared", status: 5, code: code, path: "shared")
+      "remove-all", "--directory", "shared", status: 5, code: code, path: scratch.path + "/shared")
     let leave = try scratch.docsync("leave", "b.db").errors
     #expect(leave.contains("out of sync with the document “notes”"))
     #expect(leave.contains("will be sent before"))
@@ -254,10 +254,10 @@ import Testing
     try scratch.makeTwoDevices()
     try scratch.expectFailure(
       "delete-document", "recipes", "--directory", "shared", "--yes", status: 1,
-      code: "documentMissing", path: "shared")
+      code: "documentMissing", path: scratch.path + "/shared")
     try scratch.expectFailure(
       "delete-document", "notes", "--directory", "shared", "--application", "other", "--yes",
-      status: 5, code: "otherApplication", path: "shared")
+      status: 5, code: "otherApplication", path: scratch.path + "/shared")
   }
 
   @Test func everythingIsRemovedButWhatIsNotOurs() throws {
@@ -273,7 +273,7 @@ import Testing
     try scratch.expectFailure(
       "sync", "a.db", status: 5, code: "documentDeleted", path: scratch.path + "/shared")
     try scratch.expectFailure(
-      "documents", "--directory", "shared", status: 1, code: "applicationMissing", path: "shared")
+      "documents", "--directory", "shared", status: 1, code: "applicationMissing", path: scratch.path + "/shared")
   }
 
   // MARK: Lists

@@ -14,11 +14,12 @@ import Testing
 enum Terminal {
   /// Runs the command; when it asks, `answer` is typed.
   static func run(
-    _ arguments: [String], answer: String, in folder: String
+    _ arguments: [String], answer: String, in folder: String, columns: UInt16 = 80
   ) throws -> Executable.Result {
     var master: Int32 = -1
     var slave: Int32 = -1
-    try #require(openpty(&master, &slave, nil, nil, nil) == 0)
+    var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+    try #require(openpty(&master, &slave, nil, nil, &size) == 0)
     defer { close(master) }
     let terminal = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
     let output = Pipe()

@@ -68,8 +68,8 @@ import Testing
 
   /// Both may go to one terminal, where the bar would stand in the object. The bar appears after a
   /// tenth of a second, so the database is large.
-  @Test(arguments: [false, true])
-  func withJSONNoProgressBarIsDrawn(isJSON: Bool) throws {
+  @Test(arguments: [false, true], [80, 24] as [UInt16])
+  func progressBarFitsTheTerminalAndIsNotDrawnWithJSON(isJSON: Bool, columns: UInt16) throws {
     let scratch = try Scratch()
     try scratch.sql(
       "big.db",
@@ -82,12 +82,21 @@ import Testing
       atPath: scratch.path + "/shared", withIntermediateDirectories: true)
     let result = try Terminal.run(
       ["init", "big.db", "--directory", "shared"] + (isJSON ? ["--json"] : []),
-      answer: "", in: scratch.path)
+      answer: "", in: scratch.path, columns: columns)
     #expect(result.status == 0, "\(result.output)")
-    if isJSON {
+    guard !isJSON else {
       #expect(result.errors == "")
-    } else {
-      #expect(result.errors.contains("\u{1B}[K"), "\(result.errors)")
+      return
     }
+    let bars = result.errors.split(separator: "\r")
+      .map { $0.replacing("\u{1B}[K", with: "") }.filter { !$0.isEmpty }
+    #expect(!bars.isEmpty, "\(result.errors)")
+    #expect(bars.allSatisfy { $0.count < columns }, "\(bars)")
+    #expect(bars.allSatisfy { $0.hasPrefix("[") == (columns == 80) }, "\(bars)")
+    // The bar is that of the whole command: it never goes back.
+    let percents = try bars.map { bar in
+      try #require(Int(bar.split(separator: "%")[0].split(separator: " ").last ?? ""), "\(bar)")
+    }
+    #expect(percents == percents.sorted(), "\(percents)")
   }
 }

@@ -23,7 +23,9 @@ struct ConflictAnswers {
       throw StoreError(
         .conflictNotOpen, path: path,
         message: "Conflict \(number) is already decided: it is \(entry.status.rawValue).",
-        remedy: "Put back what lost with \(.restoreConflict(number)).")
+        remedy: entry.status == .restored
+          ? "Edit the row itself to change its value."
+          : "Put back what lost with \(.restoreConflict(number)).")
     }
     switch answer {
     case .local: try put(.local, of: entry, as: .answered)

@@ -71,14 +71,13 @@ struct ConflictJSON: Encodable, Sendable {
     return printable(table) + " " + (keys.isEmpty ? row : keys.joined(separator: ", "))
   }
 
-  /// Returns a side in a few words.
-  private func text(_ side: Side) -> String {
+  /// Returns a side in words.
+  private func text(_ side: Side, _ text: (ValueJSON) -> String) -> String {
     guard let values = side.values else { return side.client == nil ? "–" : "deleted" }
     if let column, let value = values.values.first(where: { $0.key == column })?.value {
-      return value.text
+      return text(value)
     }
-    return values.values
-      .map { "\(printable($0.key)) \($0.value.text)" }.joined(separator: ", ")
+    return values.values.map { "\(printable($0.key)) \(text($0.value))" }.joined(separator: ", ")
   }
 
   private var outcomeText: String {
@@ -93,20 +92,20 @@ struct ConflictJSON: Encodable, Sendable {
   /// The cells of the conflict's line in a list.
   var cells: [String] {
     [
-      "\(number)", status, rowText + (column.map { " \(printable($0))" } ?? ""), text(local), "|",
-      text(remote), "\(outcomeText) (\(rule))",
+      "\(number)", status, rowText + (column.map { " \(printable($0))" } ?? ""),
+      text(local, \.text), "|", text(remote, \.text), "\(outcomeText) (\(rule))",
     ]
   }
 
-  /// The lines that show the conflict with all its details.
+  /// The lines that show the conflict with all its details, and its values in full.
   var lines: [String] {
     var rows = [
       ["conflict", "\(number), \(status)"], ["noticed", timeText(noticedMilliseconds)],
       ["about", "\(kind): \(rowText)" + (column.map { ", \(printable($0))" } ?? "")],
     ]
-    if let base { rows.append(["before", base.text]) }
+    if let base { rows.append(["before", base.wholeText]) }
     for (name, side, who) in [("local", local, localWho), ("remote", remote, remoteWho)] {
-      var line = text(side)
+      var line = text(side, \.wholeText)
       if let milliseconds = side.editedMilliseconds {
         line += "  (\(who)\(who.isEmpty ? "" : ", ")\(timeText(milliseconds)))"
       }

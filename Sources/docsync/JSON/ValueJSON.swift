@@ -24,15 +24,26 @@ struct ValueJSON: Encodable, Sendable {
     }
   }
 
-  /// The value as SQL writes it, for people; long values are cut.
+  /// The value as SQL writes it, for people; a long value is cut.
   var text: String {
+    switch value {
+    case .text(let bytes): "'" + Self.cut(printable(String(decoding: bytes, as: UTF8.self))) + "'"
+    case .blob(let bytes): "x'" + Self.cut(hexadecimal(bytes.prefix(40))) + "'"
+    default: wholeText
+    }
+  }
+
+  /// The value as SQL writes it, for people.
+  var wholeText: String {
     switch value {
     case .null: "NULL"
     case .integer(let integer): "\(integer)"
     case .real(let real): "\(real)"
-    case .text(let bytes): "'" + Self.cut(printable(String(decoding: bytes, as: UTF8.self))) + "'"
-    case .blob(let bytes): "x'" + Self.cut(hexadecimal(bytes.prefix(40))) + "'"
-    case .identity(let row): "row " + hexadecimal(row.bytes.prefix(4))
+    case .text(let bytes): "'" + printable(String(decoding: bytes, as: UTF8.self)) + "'"
+    case .blob(let bytes): "x'" + hexadecimal(bytes) + "'"
+    // Identities of rows that were there before synchronization differ at the end only.
+    case .identity(let row):
+      "row \(hexadecimal(row.bytes.prefix(4)))…\(hexadecimal(row.bytes.suffix(4)))"
     }
   }
 

@@ -6,7 +6,7 @@ import SyncModel
 /// The options of commands that remove from a shared directory.
 struct RemovalOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
-  var directory: String
+  var directory: DirectoryPath
 
   @Option(
     help: ArgumentHelp(
@@ -21,7 +21,7 @@ struct RemovalOptions: ParsableArguments {
   /// The manager of the directory.
   var manager: ApplicationSyncManager {
     ApplicationSyncManager(
-      directory: FolderDirectory(root: directory), applicationIdentifier: application)
+      directory: directory.directory, applicationIdentifier: application)
   }
 }
 

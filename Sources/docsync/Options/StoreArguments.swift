@@ -25,10 +25,10 @@ struct MovedDirectory: ParsableArguments {
     help: ArgumentHelp(
       "The present path of the shared directory, if it has moved.", valueName: "DIR"),
     completion: .directory)
-  var path: String?
+  var path: DirectoryPath?
 
   /// The directory that the user named, if any.
-  var directory: FolderDirectory? { path.map(FolderDirectory.init(root:)) }
+  var directory: FolderDirectory? { path?.directory }
 }
 
 /// Opens a store, passes it to `body`, and closes it, also after an error.

@@ -6,14 +6,14 @@ import SyncModel
 func alignedLines(_ rows: [[String]], indent: Int = 0, gap: Int = 2) -> [String] {
   let columns = rows.map(\.count).max() ?? 0
   let widths = (0..<columns).map { column in
-    rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+    rows.map { column < $0.count ? $0[column].columns : 0 }.max() ?? 0
   }
   return rows.map { row in
     var line = String(repeating: " ", count: indent)
     for (column, cell) in row.enumerated() {
       line += cell
       if column + 1 < row.count {
-        line += String(repeating: " ", count: widths[column] - cell.count + gap)
+        line += String(repeating: " ", count: widths[column] - cell.columns + gap)
       }
     }
     return line
@@ -96,6 +96,28 @@ extension Unicode.Scalar {
 extension String {
   /// Returns the text with spaces before it up to a width.
   func leftPadded(to width: Int) -> String {
-    String(repeating: " ", count: max(0, width - count)) + self
+    String(repeating: " ", count: max(0, width - columns)) + self
+  }
+
+  /// The number of columns that a terminal needs for the text.
+  var columns: Int { reduce(0) { $0 + $1.columns } }
+}
+
+extension Character {
+  /// The blocks of characters that a terminal shows in two columns (East Asian Width W and F,
+  /// Unicode Standard Annex #11).
+  private static let wideBlocks: [ClosedRange<UInt32>] = [
+    0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97C, 0xAC00...0xD7A3,
+    0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F,
+    0x1F680...0x1F6FF, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+  ]
+
+  /// The number of columns that a terminal needs for the character.
+  fileprivate var columns: Int {
+    let isWide = unicodeScalars.contains { scalar in
+      scalar.properties.isEmojiPresentation || scalar == "\u{FE0F}"
+        || Self.wideBlocks.contains { $0.contains(scalar.value) }
+    }
+    return isWide ? 2 : 1
   }
 }

@@ -17,7 +17,7 @@ struct Clients: Verb {
       "The shared directory, to list all of its devices; with STORE, its present path.",
       valueName: "DIR"),
     completion: .directory)
-  var directory: String?
+  var directory: DirectoryPath?
 
   @OptionGroup var output: OutputOptions
 
@@ -37,7 +37,7 @@ struct Clients: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
-    let folder = directory.map(FolderDirectory.init(root:))
+    let folder = directory?.directory
     let clients: [ClientDescription]
     var result: Result
     if let store {
@@ -50,7 +50,7 @@ struct Clients: Verb {
         )
       }
     } else {
-      let folder = folder ?? FolderDirectory(root: ".")
+      let folder = folder ?? DirectoryPath(argument: ".").directory
       clients = try await ApplicationSyncManager(directory: folder).listClients()
       result = Result(directory: folder.location, clients: [])
     }

@@ -18,8 +18,8 @@ struct Conflicts: Verb {
       decides an open question, “restore” writes the value that lost; both are ordinary edits, \
       which the next sync sends. They work while another process synchronizes.
 
-      A policy belongs to this device: latestWins, localWins, remoteWins, ask, resolve:NAME (a \
-      function of the application), or default, which removes the policy. It decides when \
+      A policy belongs to this device: latestWins, localWins, remoteWins, ask, \
+      or default, which removes the policy. It decides when \
       another device's edit arrives and this device has not sent its own edit of the same value. \
       A column's policy comes before its table's, and that before the document's.
 
@@ -86,7 +86,11 @@ struct Conflicts: Verb {
     switch action {
     case .list: guard subject == nil else { throw ValidationError("“list” takes no number.") }
     case .show, .resolve, .restore: _ = try number()
-    case .policy: _ = try subject.map(PolicyChoice.parse)
+    case .policy:
+      if case .resolve = try subject.map(PolicyChoice.parse)?.policy {
+        throw ValidationError(
+          "resolve:NAME is for an application that has such a function; docsync has none.")
+      }
     }
     switch action {
     case .resolve:

@@ -36,8 +36,8 @@ struct DeleteDocument: Verb {
       document, by: client, described: options.client, preview: true, onProgress: bar.handler)
     bar.clear()
     try await confirmation.ask(
-      "This deletes the document “\(printable(document))” in \(options.directory).",
-      Self.lines(preview, try await manager.listClients()), path: options.directory, console)
+      "This deletes the document “\(printable(document))” in \(options.directory.path).",
+      Self.lines(preview, try await manager.listClients()), path: options.directory.path, console)
     let removal = ProgressBar(on: console)
     defer { removal.clear() }
     let report = try await manager.deleteDocument(
@@ -45,7 +45,7 @@ struct DeleteDocument: Verb {
     removal.clear()
     let lines = ["Deleted “\(printable(document))”: \(report.sizeText)."] + report.remainingLines
     return Outcome(
-      json: Result(directory: options.directory, removed: RemovalJSON(report)),
+      json: Result(directory: options.directory.path, removed: RemovalJSON(report)),
       lines: lines)
   }
 

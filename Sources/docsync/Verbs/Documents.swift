@@ -8,7 +8,7 @@ struct Documents: Verb {
     abstract: "List the documents in a shared directory.")
 
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
-  var directory: String
+  var directory: DirectoryPath
 
   @Option(
     help: ArgumentHelp(
@@ -27,14 +27,14 @@ struct Documents: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     let manager = ApplicationSyncManager(
-      directory: FolderDirectory(root: directory), applicationIdentifier: application)
+      directory: directory.directory, applicationIdentifier: application)
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let documents = try await manager.listDocuments(measuring: true, onProgress: bar.handler)
     bar.clear()
     let unreadable = try await manager.listUnreadableDocuments()
     let result = Result(
-      directory: directory, documents: documents.map(DocumentJSON.init),
+      directory: directory.path, documents: documents.map(DocumentJSON.init),
       unreadable: unreadable.map(UnreadableDocumentJSON.init))
     let names = ClientNames(
       names: Dictionary(

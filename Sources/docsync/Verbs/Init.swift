@@ -20,7 +20,7 @@ struct Init: Verb {
   var store: String
 
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
-  var directory: String
+  var directory: DirectoryPath
 
   @Option(
     help: ArgumentHelp(
@@ -71,7 +71,7 @@ struct Init: Verb {
     let likely = plan?.likelyReferences ?? []
     let undecided = schema.undecided(likely)
     var result = Result(
-      store: store, directory: directory, document: document, application: application,
+      store: store, directory: directory.path, document: document, application: application,
       client: nil, tables: (plan?.tables ?? []).map(TableJSON.init),
       leftOut: NamedValues((plan?.leftOut ?? [:]).mapValues(\.rawValue)),
       likelyReferences: undecided.map(LikelyReferenceJSON.init),
@@ -92,7 +92,7 @@ struct Init: Verb {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.create(
-      storeAt: store, directory: FolderDirectory(root: directory), document: document,
+      storeAt: store, directory: directory.directory, document: document,
       options: .init(application: application, client: client, configuration: configuration),
       onProgress: bar.handler)
     result.client = manager.binding.client.description
@@ -102,19 +102,25 @@ struct Init: Verb {
         status.tables.map(TableJSON.init), NamedValues(status.leftOut.mapValues(\.rawValue))
       )
     }
+    let documents = try await ApplicationSyncManager(
+      directory: manager.directory, applicationIdentifier: application
+    ).listDocuments().filter { !$0.isDeleted }
     try await manager.close()
     bar.clear()
-    return Outcome(json: result, lines: Self.lines(result))
+    return Outcome(json: result, lines: Self.lines(result, isOnlyDocument: documents.count <= 1))
   }
 
-  private static func lines(_ result: Result) -> [String] {
+  private static func lines(_ result: Result, isOnlyDocument: Bool) -> [String] {
+    let join =
+      "docsync join \(shellWord(result.document + ".db")) --directory \(shellWord(result.directory))"
+      + (isOnlyDocument ? "" : " --document \(shellWord(result.document))")
     var lines = [
       "\(result.store) is under sync as the document “\(result.document)” in \(result.directory)."
     ]
     lines += plan(result)
     lines += [
-      "", "Next, on another device:",
-      "  docsync join \(shellWord(result.document + ".db")) --directory DIR", "",
+      "", "Next, on another device, with the path that the shared directory has there:",
+      "  " + join, "",
       "And here, after every change:", "  docsync sync \(shellWord(result.store))",
     ]
     return lines

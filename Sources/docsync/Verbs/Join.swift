@@ -25,7 +25,7 @@ struct Join: Verb {
   var store: String
 
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
-  var directory: String
+  var directory: DirectoryPath
 
   @Option(
     help: ArgumentHelp("The document (default: the only one in the directory).", valueName: "ID"))
@@ -91,7 +91,7 @@ struct Join: Verb {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.join(
-      storeAt: store, directory: FolderDirectory(root: directory), document: document,
+      storeAt: store, directory: directory.directory, document: document,
       existing: existing, options: .init(application: application, client: client),
       onProgress: bar.handler)
     let binding = manager.binding
@@ -105,7 +105,7 @@ struct Join: Verb {
     try await manager.close()
     bar.clear()
     let result = Result(
-      store: store, directory: directory, document: binding.documentIdentifier,
+      store: store, directory: directory.path, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
       rowCount: rowCount, backup: manager.backup,
       merged: manager.merged.map(MergedRowsJSON.init),

@@ -34,8 +34,8 @@ struct RemoveAll: Verb {
       by: client, described: options.client, preview: true, onProgress: bar.handler)
     bar.clear()
     try await confirmation.ask(
-      "This removes everything that is synchronized through \(options.directory).",
-      Self.lines(preview), path: options.directory, console)
+      "This removes everything that is synchronized through \(options.directory.path).",
+      Self.lines(preview), path: options.directory.path, console)
     let removal = ProgressBar(on: console)
     defer { removal.clear() }
     let report = try await manager.removeAll(
@@ -47,7 +47,7 @@ struct RemoveAll: Verb {
           + "\(counted(report.clients.count, "device")): \(report.sizeText)."
       ] + report.remainingLines
     return Outcome(
-      json: Result(directory: options.directory, removed: RemovalJSON(report)),
+      json: Result(directory: options.directory.path, removed: RemovalJSON(report)),
       lines: lines)
   }
 

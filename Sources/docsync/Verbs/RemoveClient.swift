@@ -32,7 +32,7 @@ struct RemoveClient: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
       let clients = try await manager.listClients()
-      let client = try Self.choose(client, among: clients, store: arguments.store)
+      let client = try ClientChoice.choose(client, among: clients, store: arguments.store)
       guard client.client != manager.binding.client else {
         throw Failure(
           code: SyncError.Code.clientMissing.rawValue,
@@ -70,28 +70,5 @@ struct RemoveClient: Verb {
     }
     lines.append("if it returns, it sends its edits as a new device")
     return lines
-  }
-
-  /// Returns the client with this identifier, beginning of an identifier, or name.
-  private static func choose(
-    _ text: String, among clients: [ClientDescription], store: String
-  ) throws -> ClientDescription {
-    let exact = clients.filter { $0.client.description == text }
-    let named = clients.filter { $0.description == text }
-    let beginning = clients.filter { $0.client.description.hasPrefix(text) }
-    let found = [exact, named, beginning].first { !$0.isEmpty } ?? []
-    guard let only = found.first else {
-      throw Failure(
-        code: "noSuchClient", message: "There is no device “\(printable(text))”.", path: store,
-        remedy: "Name a device that “docsync clients” lists.")
-    }
-    guard found.count == 1 else {
-      throw Failure(
-        code: "ambiguousClient",
-        message: "“\(printable(text))” is the name or the beginning of several devices.",
-        path: store, remedy: "Give more characters of the identifier; “docsync clients” lists them."
-      )
-    }
-    return only
   }
 }

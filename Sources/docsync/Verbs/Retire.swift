@@ -16,7 +16,8 @@ struct Retire: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "The device to retire: its identifier, or the beginning of it.", valueName: "CLIENT"))
+      "The device to retire: its name, its identifier, or the beginning of that.",
+      valueName: "CLIENT"))
   var client: String?
 
   @Option(
@@ -46,18 +47,9 @@ struct Retire: Verb {
     try await arguments.withManager { manager in
       let selection: RetirementSelection
       if let client {
-        let found = try await manager.listClients().map(\.client).filter {
-          $0.description.hasPrefix(client)
-        }
-        guard let only = found.first, found.count == 1 else {
-          throw SyncError(
-            .clientUnknown, operation: "retire clients", path: arguments.store,
-            message: found.isEmpty
-              ? "No device of the document has the identifier “\(printable(client))”."
-              : "Several devices have an identifier that begins with “\(printable(client))”.",
-            remedy: "“docsync clients \(shellWord(arguments.store))” lists them.")
-        }
-        selection = .client(only, .absent)
+        let only = try ClientChoice.choose(
+          client, among: await manager.listClients(), store: arguments.store)
+        selection = .client(only.client, .absent)
       } else {
         selection = .notSeen(for: .seconds(Int64(notSeen ?? 0) * 24 * 60 * 60))
       }

@@ -35,6 +35,11 @@ struct Sync: Verb {
   @Flag(help: "If this device was removed from the document, go on as a new device.")
   var rejoin = false
 
+  @Flag(
+    name: [.short, .long],
+    help: "Print nothing about a database unless it failed or something waits or needs a decision.")
+  var quiet = false
+
   @OptionGroup var output: OutputOptions
 
   /// The output with `--json`.
@@ -69,7 +74,7 @@ struct Sync: Verb {
         let (done, status, lines) = try await synchronize(store, width: width, console)
         result.stores.append(done)
         statuses.append(status)
-        console.say(lines)
+        if !quiet || status != .done { console.say(lines) }
       } catch {
         let failure = Failure(error)
         // An interruption stops all stores.

@@ -41,11 +41,11 @@ struct Vacuum: Verb {
     if report.verifiedSegments > 0 {
       lines.append("checked \(counted(report.verifiedSegments, "segment")) of other devices")
     }
-    if report.uploadedWholeStore { lines.append("uploaded the whole store") }
+    if report.uploadedWholeStore { lines.append("uploaded a copy of the database") }
     if lines.isEmpty { lines.append("nothing to remove") }
     lines += report.kept.map { files in
-      let who = files.member.map { "for \(names.label($0)): " } ?? ""
-      return "kept \(text(files)) of \(names.label(files.client)) \(who)\(files.reason)"
+      let who = files.member.map { " for \(names.label($0))" } ?? ""
+      return "kept \(text(files)) of \(names.label(files.client))\(who): \(files.reason)"
     }
     return lines
   }
@@ -55,7 +55,7 @@ struct Vacuum: Verb {
       switch files.kind {
       case .changeSets: "change set"
       case .segments: "segment"
-      case .wholeStores: "whole store"
+      case .wholeStores: "copy of the database"
       case .commands: "command"
       case .markers: "marker"
       }

@@ -10,7 +10,7 @@ struct Verify: Verb {
     discussion: """
       Checks every file of the directory and the whole database, and prints what is wrong and \
       what to do. Nothing is changed; read permission is enough. Ends with 1 if something is \
-      wrong, with 3 if something is only missing yet or worth knowing.
+      wrong, with 3 if something is only missing yet. Notes do not change the exit code.
       """)
 
   @Argument(help: "The database file, to check together with its directory.", completion: .file())
@@ -20,7 +20,7 @@ struct Verify: Verb {
     help: ArgumentHelp(
       "The shared directory to check; with STORE, its present path.", valueName: "DIR"),
     completion: .directory)
-  var directory: String?
+  var directory: DirectoryPath?
 
   @OptionGroup var output: OutputOptions
 
@@ -44,18 +44,20 @@ struct Verify: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
-    let folder = directory.map(FolderDirectory.init(root:))
+    let folder = directory?.directory
     let report: VerifyReport
     if let store {
       report = try await DocumentSyncManager.verify(
         storeAt: store, directory: folder, onProgress: bar.handler)
     } else {
-      report = try await ApplicationSyncManager(directory: folder ?? FolderDirectory(root: "."))
-        .verify(onProgress: bar.handler)
+      report = try await ApplicationSyncManager(
+        directory: folder ?? DirectoryPath(argument: ".").directory
+      )
+      .verify(onProgress: bar.handler)
     }
     bar.clear()
     let result = Result(
-      store: store, directory: directory, fileCount: report.fileCount,
+      store: store, directory: directory?.path, fileCount: report.fileCount,
       byteCount: report.byteCount, rowCount: report.rowCount,
       findings: report.findings.map(FindingJSON.init),
       notChecked: report.leftOut)
@@ -63,14 +65,13 @@ struct Verify: Verb {
   }
 
   private static func status(_ report: VerifyReport) -> ExitStatus {
-    // Files of other programs are no reason to look after anything, and plain numbers may look like
-    // references.
-    let harmless: Set<VerifyReport.Finding.Kind> = [
-      .unknownName, .hiddenFile, .systemFile, .backupFile, .referenceUndeclared,
-    ]
-    guard report.findings.contains(where: { !harmless.contains($0.kind) }) else { return .done }
-    if report.severity == .error { return .failed }
-    return report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
+    switch report.severity {
+    case .error: .failed
+    case .waiting:
+      report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
+    // A note names something that is worth knowing, and requires no action.
+    case .note, nil: .done
+    }
   }
 
   private static func lines(_ report: VerifyReport) -> [String] {
