@@ -218,11 +218,14 @@ import Testing
   @Test func aDirectoryThatIsNotThereIsAway() throws {
     try scratch.makeNotes("a.db")
     try scratch.expectFailure(
-      "init", "a.db", "--directory", "away", status: 4, code: "directoryAway", path: scratch.path + "/away")
+      "init", "a.db", "--directory", "away", status: 4, code: "directoryAway",
+      path: scratch.path + "/away")
     try scratch.expectFailure(
-      "join", "b.db", "--directory", "away", status: 4, code: "directoryAway", path: scratch.path + "/away")
+      "join", "b.db", "--directory", "away", status: 4, code: "directoryAway",
+      path: scratch.path + "/away")
     try scratch.expectFailure(
-      "documents", "--directory", "away", status: 4, code: "directoryAway", path: scratch.path + "/away")
+      "documents", "--directory", "away", status: 4, code: "directoryAway",
+      path: scratch.path + "/away")
   }
 
   @Test func syncWithoutTheDirectoryIsAwayAndKeepsTheEdits() throws {

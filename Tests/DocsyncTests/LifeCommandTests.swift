@@ -125,7 +125,8 @@ import Testing
     try scratch.expectFailure("leave", "b.db", status: 5, code: code, path: "b.db")
     try scratch.expectFailure("remove-client", "a.db", "B", status: 5, code: code, path: shared)
     try scratch.expectFailure(
-      "delete-document", "notes", "--directory", "shared", status: 5, code: code, path: scratch.path + "/shared")
+      "delete-document", "notes", "--directory", "shared", status: 5, code: code,
+      path: scratch.path + "/shared")
     try scratch.expectFailure(
       "remove-all", "--directory", "shared", status: 5, code: code, path: scratch.path + "/shared")
     let leave = try scratch.docsync("leave", "b.db").errors
@@ -273,7 +274,8 @@ import Testing
     try scratch.expectFailure(
       "sync", "a.db", status: 5, code: "documentDeleted", path: scratch.path + "/shared")
     try scratch.expectFailure(
-      "documents", "--directory", "shared", status: 1, code: "applicationMissing", path: scratch.path + "/shared")
+      "documents", "--directory", "shared", status: 1, code: "applicationMissing",
+      path: scratch.path + "/shared")
   }
 
   // MARK: Lists
