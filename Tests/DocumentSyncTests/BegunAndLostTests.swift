@@ -334,8 +334,12 @@ import Testing
       for effect in Self.everyStep != nil ? all : [single] {
         guard var pair = try await Pair(begun, atCall: call, effect) else { break sweep }
         let what: Comment = "\(begun) struck at call \(call), \(effect), \(meanwhile) meanwhile"
-        if try await pair.act(meanwhile, what) { acts += 1 }
-        try await pair.settle(what)
+        do {
+          if try await pair.act(meanwhile, what) { acts += 1 }
+          try await pair.settle(what)
+        } catch {
+          Issue.record(error, what)
+        }
       }
       calls += 1
     }

@@ -35,7 +35,7 @@ final class IncomingChanges {
     session: StoreSession
   ) throws {
     self.concurrency = concurrency
-    let nameless = changes.namelessRows
+    let nameless = try changes.namelessRows(session.access(table.id))
     var changes = nameless.isEmpty ? changes : changes.leavingOut(nameless)
     self.table = table
     self.author = author

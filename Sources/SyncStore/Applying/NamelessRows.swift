@@ -1,14 +1,26 @@
 import SyncModel
 
-/// Rows with NULL in their key, which have no name on another device. An author does not send them;
-/// if a file contains changes of them nevertheless, this store skips them.
+/// Rows that have no name on another device: with NULL in their key, or with a reference in it that
+/// no row of its table can have. An author does not send them; if a file contains changes of them
+/// nevertheless, this store skips them.
 extension TableChanges {
-  /// The rows that have NULL in their key.
-  var namelessRows: Set<Int> {
+  /// Returns the rows without a name, for the table as this store has it.
+  func namelessRows(_ access: TableAccess) throws -> Set<Int> {
     guard identity != .surrogate else { return [] }
+    var rows: Set<Int> = []
     let null = ValueKind.null.rawValue
-    guard keys.contains(where: { $0.kinds.contains(null) }) else { return [] }
-    return Set((0..<count).filter { row in keys.contains { $0.kinds[row] == null } })
+    let reference = ValueKind.identity.rawValue
+    for (index, key) in keys.enumerated() {
+      if key.kinds.contains(null) { rows.formUnion((0..<count).filter { key.kinds[$0] == null }) }
+      guard key.kinds.contains(reference),
+        let column = access.table.columns.first(where: { $0.wireName == keyColumns[index] })
+      else { continue }
+      for row in 0..<count {
+        guard case .identity(let identity) = key[row] else { continue }
+        if try !access.session.canRefer(column, to: identity) { rows.insert(row) }
+      }
+    }
+    return rows
   }
 
   /// Returns the changes without those of some rows.

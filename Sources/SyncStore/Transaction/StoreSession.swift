@@ -198,6 +198,13 @@ final class StoreSession {
     try isKeyHere(value, column) ? nil : imported(value, column)
   }
 
+  /// Returns whether a row of the table to which a column refers can have an identity, or a row
+  /// that is gone had it. Any table can be the destination of a column that refers to none.
+  func canRefer(_ column: ColumnSchema, to identity: RowIdentity) throws -> Bool {
+    guard case .key(let table) = column.domain else { return true }
+    return try Bits128(bytes: identity.bytes) != nil || access(table).canonical(identity) != nil
+  }
+
   /// Returns whether a logical value is a plain value that is the key of a row here.
   func isKeyHere(_ value: Value, _ column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
