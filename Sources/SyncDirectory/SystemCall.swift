@@ -16,6 +16,9 @@ struct SystemFailure: Error {
     DirectoryError.SystemError(number: number, text: String(cString: strerror(number)))
   }
 
+  /// A closure that receives the name of each system call before it is made.
+  @TaskLocal static var observer: (@Sendable (String) -> Void)?
+
   /// Makes a system call and repeats it while a signal interrupts it. Throws if the call returns a
   /// negative value, which means an error.
   @discardableResult
@@ -23,6 +26,7 @@ struct SystemFailure: Error {
     _ call: String, _ body: () -> Result
   ) throws -> Result {
     while true {
+      observer?(call)
       let result = body()
       if result >= 0 { return result }
       let number = errno

@@ -16,17 +16,27 @@ package struct TimeLimitedDirectory: SharedDirectory {
   /// The directory that does the work.
   package let base: any SharedDirectory
   private let limit: Duration
+  private let now: @Sendable () -> ContinuousClock.Instant
   private let stuck: StuckCalls
 
   /// Wraps `base`.
   ///
-  /// - Parameter limit: How long a call may take without progress. A call that publishes gets one
-  ///   more second for each 256 KiB, since some mounts send the bytes when the file is closed.
-  package init(_ base: any SharedDirectory, limit: Duration) {
+  /// - Parameters:
+  ///   - limit: How long a call may take without progress. A call that publishes gets one more
+  ///     second for each 256 KiB, since some mounts send the bytes when the file is closed.
+  ///   - now: Returns the present time, by which the limit is measured.
+  package init(
+    _ base: any SharedDirectory, limit: Duration,
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+  ) {
     self.base = base
     self.limit = limit
+    self.now = now
     stuck = StuckCalls(of: base)
   }
+
+  /// The number of abandoned calls on the base that have not returned.
+  package var stuckCallCount: Int { stuck.count }
 
   /// The location of the base.
   package var location: String { base.location }
@@ -105,7 +115,7 @@ package struct TimeLimitedDirectory: SharedDirectory {
     let check = DirectoryPatience.check
     try check?()
     guard stuck.count == 0 else { throw noAnswer("an earlier call has not returned") }
-    let pending = PendingCall<Output>(stuck)
+    let pending = PendingCall<Output>(stuck, now: now)
     CallThreads.shared.run { pending.run(body) }
     let allowed = limit + .seconds(bytes / Self.bytesPerSecond)
     guard let output = try pending.wait(allowed, progress, check) else {
@@ -147,6 +157,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
 
   private let condition = NSCondition()
   private let stuck: StuckCalls
+  private let now: @Sendable () -> ContinuousClock.Instant
   private var result: Result<Output, any Error>?
   private var isLeft = false
   /// The progress that the waiting caller has yet to report.
@@ -154,7 +165,10 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   /// The error that the progress closure threw.
   private var refusal: (any Error)?
 
-  init(_ stuck: StuckCalls) { self.stuck = stuck }
+  init(_ stuck: StuckCalls, now: @escaping @Sendable () -> ContinuousClock.Instant) {
+    self.stuck = stuck
+    self.now = now
+  }
 
   /// Makes the call. Its own thread runs this.
   func run(_ body: (TransferProgress) throws -> Output) {
@@ -183,7 +197,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   func wait(
     _ limit: Duration, _ progress: TransferProgress, _ check: (@Sendable () throws -> Void)?
   ) throws -> Output? {
-    var deadline = ContinuousClock.now + limit
+    var deadline = now() + limit
     condition.lock()
     defer { condition.unlock() }
     while true {
@@ -195,7 +209,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
         if case .failure(let error) = thrown { refusal = error }
         self.told = nil
         condition.broadcast()
-        deadline = .now + limit
+        deadline = now() + limit
         continue
       }
       do {
@@ -204,7 +218,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
         leave()
         throw error
       }
-      guard ContinuousClock.now < deadline else {
+      guard now() < deadline else {
         leave()
         return nil
       }

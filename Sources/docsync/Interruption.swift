@@ -35,16 +35,21 @@ final class Interruption {
   private let received = Received()
   private var sources: [any DispatchSourceSignal] = []
 
+  /// Returns when the process receives the signals.
   init(_ stop: @escaping @Sendable () -> Void) {
+    let registered = DispatchSemaphore(value: 0)
     for number in Self.signals where !Self.isIgnored(number) {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler { [received] in
         if received.note(number) { stop() } else { Self.end(by: number) }
       }
+      source.setRegistrationHandler { registered.signal() }
       source.resume()
       sources.append(source)
     }
+    // Dispatch installs a source on another thread; until then a signal would be lost.
+    for _ in sources { registered.wait() }
   }
 
   /// Returns whether the process ignores a signal because the program that started it, such as

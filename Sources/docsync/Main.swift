@@ -41,7 +41,13 @@ enum Main {
   }
 
   private static func run(_ verb: any Verb, _ console: Console) async -> ExitStatus {
-    let task = Task { try await verb.perform(console) }
+    // The command starts only when signals are received: an earlier one would end the process in
+    // the midst of its work.
+    let start = AsyncStream<Void>.makeStream()
+    let task = Task {
+      for await _ in start.stream { break }
+      return try await verb.perform(console)
+    }
     let interruption = Interruption {
       task.cancel()
       ProgressBar.leaveLine()
@@ -49,6 +55,7 @@ enum Main {
         "docsync: stopping; press Ctrl-C again to stop at once. Your data is safe."
       ])
     }
+    start.continuation.finish()
     switch await task.result {
     case .success(let outcome):
       console.show(outcome)

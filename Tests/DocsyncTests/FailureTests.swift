@@ -95,9 +95,11 @@ import Testing
     try scratch.makeTwoDevices()
     try scratch.sql("a.db", "UPDATE notes SET title = 'changed'")
     // What another docsync holds while it works on the store.
-    let lock = open(scratch.path + "/a.db-docsync-lock", O_RDWR | O_CREAT, 0o644)
+    let lock = open(scratch.path + "/a.db-docsync-lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
     try scratch.expectFailure("sync", "a.db", status: 6, code: "storeInUse", path: "a.db")
+    // Closing alone would not do: a process that another test starts may have a copy.
+    flock(lock, LOCK_UN)
     close(lock)
     try scratch.succeed("sync", "a.db")
   }
@@ -165,7 +167,7 @@ import Testing
       path: "nowhere")
   }
 
-  @Test(.enabled(if: ReadOnlyFolder.isPossible))
+  @Test(.enabled(if: ReadOnlyFolder.isPossible, "needs chattr +i when run as root"))
   func joinIntoAFolderThatMayNotBeWrittenNamesTheFolder() throws {
     try scratch.makeTwoDevices()
     let folder = scratch.path + "/mine"
@@ -251,7 +253,7 @@ import Testing
       path: scratch.path + "/file")
   }
 
-  @Test(.enabled(if: ReadOnlyFolder.isPossible))
+  @Test(.enabled(if: ReadOnlyFolder.isPossible, "needs chattr +i when run as root"))
   func aDirectoryThatMayNotBeWrittenFails() throws {
     try scratch.makeNotes("a.db")
     try ReadOnlyFolder.with(scratch.path + "/shared") {

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: ReadOnlyFolder.isPossible))
+  @Test(.enabled(if: ReadOnlyFolder.isPossible, "needs chattr +i when run as root"))
   func copyThatMayOnlyBeReadCanBeLookedAt() throws {
     try scratch.makeTwoDevices()
     let kept = scratch.path + "/kept"

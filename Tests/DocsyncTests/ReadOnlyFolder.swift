@@ -15,13 +15,17 @@ enum ReadOnlyFolder {
   /// Whether this machine can do it.
   static let isPossible: Bool = {
     guard isRoot else { return true }
-    do {
-      let scratch = try Scratch()
-      guard try changeAttributes("+i", scratch.path + "/shared") else { return false }
-      return try changeAttributes("-i", scratch.path + "/shared")
-    } catch {
-      return false
+    // That the command does not start, on a machine with too many processes, is no answer.
+    for _ in 0..<50 {
+      do {
+        let scratch = try Scratch()
+        guard try changeAttributes("+i", scratch.path + "/shared") else { return false }
+        return try changeAttributes("-i", scratch.path + "/shared")
+      } catch {
+        usleep(200_000)
+      }
     }
+    return false
   }()
 
   /// Runs `body` while `path` is read-only.

@@ -74,7 +74,9 @@ import Testing
     #expect(try scratch.docsync("verify").status == 2)
   }
 
-  @Test(.enabled(if: ReadOnlyFolder.isPossible), arguments: ["DELETE", "WAL"])
+  @Test(
+    .enabled(if: ReadOnlyFolder.isPossible, "needs chattr +i when run as root"),
+    arguments: ["DELETE", "WAL"])
   func permissionToReadIsEnough(journalMode: String) throws {
     try prepare()
     try FileManager.default.createDirectory(

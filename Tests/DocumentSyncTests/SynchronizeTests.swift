@@ -285,7 +285,7 @@ struct SynchronizeTests {
       options: .init(environment: fleet.world.environment))
     #expect(try await first.synchronize().sent.count == 1)
     #expect(inner.error?.code == .storeInUse)
-    #expect(inner.error?.classification == .refused)
+    #expect(inner.error?.classification == .busy)
   }
 
   @Test func cancelledTaskCancelsTheSynchronization() async throws {
@@ -300,6 +300,7 @@ struct SynchronizeTests {
     box.set(task)
     let error = await syncError { _ = try await task.value }
     #expect(error?.code == .cancelled)
+    try await hooked.waitForAbandonedCalls()
     #expect(try await fleet[0].synchronize().sent.count == 1)
   }
 

@@ -102,13 +102,14 @@ extension Device {
 
   @Test func aClockThatWentBackMayMakeAConflictTooManyAndNeverOneTooFew() throws {
     let (one, two) = try pair()
-    try two.setClock(offset: -40)
+    let base = Date()
+    try two.setClock(offset: -40, from: base)
     try two.run("UPDATE note SET a = 2 WHERE id = 'x'")
     try one.receive(from: two)
     // Within one change set before and after what was seen.
-    try two.setClock(offset: -60)
+    try two.setClock(offset: -60, from: base)
     try two.run("UPDATE note SET a = 2 WHERE id = 'y'")
-    try two.setClock(offset: -20)
+    try two.setClock(offset: -20, from: base)
     try two.run("UPDATE note SET b = 2 WHERE id = 'y'")
     _ = try two.store.seal()
     try one.run("UPDATE note SET a = 3 WHERE id = 'x'; UPDATE note SET b = 3 WHERE id = 'y'")
@@ -123,8 +124,9 @@ extension Device {
   @Test func aThirdDevicesChangeThatOneSideHasSeenIsNoConflict() throws {
     let devices = try scratch.devices(
       3, "CREATE TABLE note (id TEXT PRIMARY KEY, a); INSERT INTO note VALUES ('x', 1)")
+    let base = Date()
     for (index, device) in devices.enumerated() {
-      try device.setClock(offset: Double(index) - 100)
+      try device.setClock(offset: Double(index) - 100, from: base)
     }
     try devices[0].run("UPDATE note SET a = 'zero'")
     try devices[1].receive(from: devices[0])

@@ -175,7 +175,7 @@ import Testing
     try add(1, devices[0])
     try exchange(devices)
     let other = try copy(devices[0])
-    try [devices[0], other][laterOne].setClock(offset: 60)
+    try [devices[0], other][laterOne].setClock(offset: 3_600)
     try add(10, devices[0])
     try add(100, other)
     // One has the number from the one state, one from the other.

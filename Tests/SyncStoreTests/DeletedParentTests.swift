@@ -135,7 +135,7 @@ import Testing
       INSERT INTO c VALUES ('old', 1, NULL)
       """)
     try devices[0].run("INSERT INTO c VALUES ('loses', 0, 'p')")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("UPDATE c SET a = 0 WHERE k = 'old'")
     try devices[2].run("DELETE FROM p")
     try converge(devices, "SELECT k FROM c", ["old"])

@@ -36,8 +36,11 @@ final class Device {
   /// Runs SQL as another program, with foreign keys on unless told otherwise.
   func run(_ sql: String) throws { try program.run(sql) }
 
-  /// Makes the clock of ``run(_:)`` stand, `offset` seconds from now.
-  func setClock(offset: Double) throws { try program.setClock(offset: offset) }
+  /// Makes the clock of ``run(_:)`` stand, `offset` seconds from `base`. Clocks whose distance
+  /// matters have one base.
+  func setClock(offset: Double, from base: Date = Date()) throws {
+    try program.setClock(offset: offset, from: base)
+  }
 
   /// Makes the clock of ``run(_:)`` stand at a time after 1970.
   func setClock(milliseconds: Int64) throws { try program.setClock(milliseconds: milliseconds) }
@@ -80,6 +83,16 @@ final class Device {
   func checkIntegrity() throws {
     #expect(try rows("PRAGMA integrity_check") == ["ok"])
     #expect(try rows("PRAGMA foreign_key_check") == [])
+  }
+}
+
+extension StoreOptions {
+  /// Options for a store that another program writes to all the time. SQLite grants a lock to
+  /// any of those that wait for it, so on a busy machine the store may wait for long.
+  static var patient: StoreOptions {
+    var options = StoreOptions()
+    options.busyTimeout = 60
+    return options
   }
 }
 
@@ -126,10 +139,10 @@ final class Program {
     return rows
   }
 
-  /// Makes this program's clock stand, `offset` seconds from now. Only its
+  /// Makes this program's clock stand, `offset` seconds from `base`. Only its
   /// own statements see that.
-  func setClock(offset: Double) throws {
-    try setClock(milliseconds: Int64((Date().timeIntervalSince1970 + offset) * 1000))
+  func setClock(offset: Double, from base: Date = Date()) throws {
+    try setClock(milliseconds: Int64((base.timeIntervalSince1970 + offset) * 1000))
   }
 
   /// Makes this program's clock stand at a time after 1970.
@@ -195,7 +208,7 @@ final class Scratch {
     let inMemory = "/dev/shm"
     let folder =
       FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
-    path = folder + "/docsync-test-\(UInt64.random(in: 0 ... .max))"
+    path = folder + "/docsync-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 

@@ -24,7 +24,7 @@ import Testing
     let devices = try scratch.devices(
       2, Self.pages + "INSERT INTO page VALUES ('a', 'A'), ('b', 'B')")
     try devices[0].run("INSERT INTO note VALUES ('a', 'same', 'of a')")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("INSERT INTO note VALUES ('b', 'same', 'of b')")
     try converge(devices, Self.query, ["a|NULL|NULL", "b|same|of b"])
     return devices

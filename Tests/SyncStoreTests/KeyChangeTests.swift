@@ -227,7 +227,7 @@ import Testing
     let deletion = try devices[1].outgoing()
     try devices[0].setClock(offset: -3_600)
     try devices[0].run("UPDATE t SET c = 'a' WHERE id = 1")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("INSERT INTO t VALUES (3, 'a', 'A')")
     if isDeletionFirst { _ = try devices[0].store.apply(deletion) }
     try converge(devices, "SELECT id, c, r FROM t ORDER BY id", ["2|A|A", "3|a|A"])

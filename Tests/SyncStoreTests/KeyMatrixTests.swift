@@ -357,7 +357,7 @@ import Testing
     let author = try Self.byNumber(devices[0].rows(Self.query(kind)))
 
     // The other device's, of which none is refused.
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     var both: Set<Int> = []
     for (number, (edit, other)) in zip(numbers, cells) {
       let statement = Self.fill(other.sql, number)

@@ -70,7 +70,7 @@ import Testing
       """
       PRAGMA journal_mode = \(mode); CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER);
       INSERT INTO t VALUES ('count', 0);
-      """)
+      """, options: .patient)
     let writer = Writer(path: devices[0].path, statement: "UPDATE t SET v = v + 1")
     writer.start()
     for number in 0..<10 {

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 import Testing
 
@@ -85,7 +86,10 @@ import Testing
   @Test func versionsAreKnownWithoutTheFirstColumn() throws {
     var devices = try scratch.devices(
       2, Self.schemas[0], configuration: Self.configuration(.keepBoth))
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     devices[1] = try devices[1].changed(isOpen: false) { try $0.run(Self.withoutTitle) }
     try exchange(devices)
     for number in [1, 0, 1, 0] {
@@ -168,7 +172,10 @@ import Testing
   func theVersionThatLosesLivesOnAsARow(schema: String) throws {
     let devices = try scratch.devices(
       3, schema, configuration: Self.configuration(.keepBoth))
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     try devices[0].run("UPDATE note SET title = 'one'")
     try devices[1].run("UPDATE note SET body = 'two'")
     try devices[2].run("UPDATE note SET title = 'three'")
@@ -196,7 +203,10 @@ import Testing
       CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT, \(column));
       INSERT INTO note VALUES (1, 't', NULL)
       """, configuration: configuration)
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     try devices[0].run("PRAGMA foreign_keys = OFF; UPDATE note SET title = 'one', kind = 7")
     try devices[1].run("UPDATE note SET title = 'two'")
     try devices[2].run("INSERT INTO kind VALUES (7, 'seven')")
@@ -220,7 +230,10 @@ import Testing
   func aVersionThatItsAuthorReplacedIsNoVersion(first: Int) throws {
     let devices = try scratch.devices(
       3, Self.schemas[0], configuration: Self.configuration(.keepBoth))
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     try devices[0].run("UPDATE note SET title = 'one'")
     _ = try devices[0].store.seal()
     try devices[1].run("UPDATE note SET title = 'two'")
@@ -246,7 +259,10 @@ import Testing
   func devicesEndTheSameInWhateverOrderTheyHearOfVersions(schema: String, order: Int) throws {
     let devices = try scratch.devices(
       4, schema, configuration: Self.configuration(.keepBoth))
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     try devices[0].run("UPDATE note SET title = 'same'")
     try devices[1].run("UPDATE note SET title = 'same'")
     try devices[2].run("UPDATE note SET title = 'other'")
@@ -272,8 +288,10 @@ import Testing
   func aDeletionBetweenTwoVersionsMakesNoDifference(schema: String, isLast: Bool) throws {
     let devices = try scratch.devices(
       4, schema, configuration: Self.configuration(.keepBoth))
+    let base = Date()
     for (number, device) in devices.enumerated() {
-      try device.setClock(offset: isLast ? [1, 2, 3, 0][number] : [1, 3, 2, 0][number])
+      try device.setClock(
+        offset: isLast ? [1, 2, 3, 0][number] : [1, 3, 2, 0][number], from: base)
     }
     try devices[0].run("UPDATE note SET title = 'one'")
     try devices[1].run("UPDATE note SET title = 'two'")
@@ -291,7 +309,10 @@ import Testing
   func anEditOfACopyOutlivesItsInsertionByOthers(schema: String) throws {
     let devices = try scratch.devices(
       3, schema, configuration: Self.configuration(.keepBoth))
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     try devices[0].run("UPDATE note SET title = 'one'")
     try devices[1].run("UPDATE note SET title = 'two'")
     let first = try devices[0].outgoing()
@@ -312,7 +333,10 @@ import Testing
   func aCopyIsDeletedLikeAnyRow(schema: String) throws {
     let devices = try scratch.devices(
       3, schema, configuration: Self.configuration(.keepBoth))
-    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    let base = Date()
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: Double(number), from: base)
+    }
     try devices[0].run("UPDATE note SET title = 'one'")
     try devices[1].run("UPDATE note SET title = 'two'")
     try converge(devices, "SELECT title FROM note ORDER BY title", ["one", "two"])

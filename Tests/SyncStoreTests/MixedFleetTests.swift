@@ -225,7 +225,7 @@ import Testing
     try exchange(devices)
     try devices[0].run("ALTER TABLE u ADD COLUMN b; UPDATE u SET b = 'old'")
     _ = try devices[0].store.seal()
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("DELETE FROM u")
     _ = try devices[1].store.seal()
     try devices[1].run("INSERT INTO u VALUES ('r', 'second')")

@@ -148,7 +148,7 @@ import Testing
   @Test func claimsAreNotedAgainThatEarlierBuildsNotedByLocalKeys() throws {
     let devices = try devicesWithOneUsedRoom(2)
     try devices[0].run("INSERT INTO room VALUES ('a', 6, 1)")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("INSERT INTO room VALUES ('b', 6, 1)")
     try converge(devices, "SELECT id FROM room", ["b"])
     let claim = "SELECT hex(key) FROM docsync_claim"
@@ -165,7 +165,7 @@ import Testing
   @Test func claimsInTheWholeStoreOfAnEarlierBuildAreNotedAgain() throws {
     let devices = try devicesWithOneUsedRoom(3)
     try devices[0].run("INSERT INTO room VALUES ('a', 6, 1)")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("INSERT INTO room VALUES ('b', 6, 1)")
     try converge(Array(devices.prefix(2)), "SELECT id FROM room", ["b"])
     let path = scratch.path + "/whole.db"

@@ -157,7 +157,7 @@ import Testing
       INSERT INTO parent VALUES ('p'), ('q');
       """)
     try devices[0].run("INSERT INTO child VALUES ('a', 'p', 1)")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("INSERT INTO child VALUES ('b', 'q', 1)")
     try converge(devices, "SELECT id FROM child", ["b"])
     // The loser hides at “p”, and would hold it for ever.

@@ -220,13 +220,13 @@ import Testing
     let devices = try devices()
     try devices[0].run(Migration.room.sql())
     try devices[0].run("UPDATE book SET title = 'unseen' WHERE id = 1")
-    try devices[1].setClock(offset: -60)
+    try devices[1].setClock(offset: -3_600)
     try devices[1].run("UPDATE book SET title = 'earlier' WHERE id = 1")
     try converge(devices, "SELECT title FROM book WHERE id = 1", ["unseen"])
     try devices[0].run(Migration.room.sql())
     try devices[0].run("UPDATE book SET title = 'unseen too' WHERE id = 1")
     _ = try devices[0].store.status()
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("UPDATE book SET title = 'later' WHERE id = 1")
     try converge(devices, "SELECT title FROM book WHERE id = 1", ["later"])
   }
@@ -904,7 +904,7 @@ import Testing
       CREATE TABLE use (id INTEGER PRIMARY KEY, part TEXT REFERENCES part ON DELETE RESTRICT);
       INSERT INTO part VALUES ('a', 1), ('b', 2), ('c', 3);
       """, configuration: configuration)
-    try devices[1].setClock(offset: -60)
+    try devices[1].setClock(offset: -3_600)
     try devices[0].run("UPDATE part SET size = 9 WHERE name = 'a'")
     _ = try devices[0].outgoing()
     try devices[1].run("DELETE FROM part WHERE name <> 'c'")

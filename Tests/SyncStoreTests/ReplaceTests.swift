@@ -131,7 +131,7 @@ import Testing
     try converge(devices, "SELECT k, name FROM t ORDER BY k", ["b|Two", "c|Three", "d|ONE"])
     try devices[0].run("UPDATE OR REPLACE t SET name = 'THREE' WHERE k = 'b'")
     try converge(devices, "SELECT k, name FROM t ORDER BY k", ["b|THREE", "d|ONE"])
-    try devices[0].setClock(offset: -60)
+    try devices[0].setClock(offset: -3_600)
     try devices[0].run("INSERT INTO t (k, name) VALUES ('e', 'left')")
     try devices[1].run("INSERT INTO t (k, name) VALUES ('f', 'LEFT')")
     try converge(

@@ -119,7 +119,7 @@ import Testing
       configuration: configuration([
         "person": .columns(["mail"]), "visit": .columns(["person", "day"]),
       ]))
-    try devices[0].setClock(offset: -60)
+    try devices[0].setClock(offset: -3_600)
     try devices[0].run(
       "INSERT INTO person VALUES (7, 'b@x', 'left'); INSERT INTO visit VALUES (1, 7, 'mon', 'l')")
     try devices[1].run("INSERT INTO person VALUES (9, 'B@X', 'right'), (7, 'c@x', 'C')")
@@ -174,7 +174,7 @@ import Testing
       CREATE TABLE event (id INTEGER PRIMARY KEY, year INTEGER REFERENCES year);
       INSERT INTO year VALUES (2000, 'old'); INSERT INTO event VALUES (1, 2000);
       """, configuration: configuration(["year": .primaryKey]))
-    try devices[0].setClock(offset: -60)
+    try devices[0].setClock(offset: -3_600)
     for (number, device) in devices.enumerated() {
       try device.run(
         "INSERT INTO year VALUES (2001, 'y\(number)'); INSERT INTO event VALUES (2, 2001)")
@@ -331,7 +331,7 @@ extension RowIdentityTests {
     try devices[0].run("DELETE FROM seat WHERE id = 5")
     _ = try devices[0].store.seal()
     try devices[0].run("INSERT INTO seat (place) VALUES (9)")
-    try devices[1].setClock(offset: 60)
+    try devices[1].setClock(offset: 3_600)
     try devices[1].run("REPLACE INTO seat VALUES (5, 0)")
     try devices[2].receive(from: devices[0], devices[1])
     try converge(devices, "SELECT place FROM seat ORDER BY place", ["0", "4", "9"])

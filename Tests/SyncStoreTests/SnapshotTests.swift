@@ -22,7 +22,7 @@ import Testing
       INSERT INTO a SELECT n, 0 FROM i;
       INSERT INTO b SELECT id, id, 0 FROM a;
       CREATE TABLE local (n INTEGER); INSERT INTO local VALUES (0);
-      """, configuration: AppTriggerTests.excluding("local"))
+      """, configuration: AppTriggerTests.excluding("local"), options: .patient)
     let path = devices[0].path
     let writer = Writer(path: path, statement: "UPDATE local SET n = n + 1")
     writer.start()

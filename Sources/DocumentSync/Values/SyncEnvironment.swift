@@ -57,6 +57,8 @@ public struct SyncEnvironment: Sendable {
   /// gives up on it (`directoryAway`); `nil` for no limit. Publishing a file
   /// may take a second more for each 256 KiB. See `TimeLimitedDirectory`.
   public var directoryTimeLimit: Duration? = .seconds(60)
+  /// Returns the time by which ``directoryTimeLimit`` is measured.
+  package var directoryNow: @Sendable () -> ContinuousClock.Instant = { .now }
   /// The repetition of calls on the directory that failed temporarily.
   public var retries = RetryingDirectory.Policy.standard
   /// Opens a directory from its path alone.
@@ -98,7 +100,9 @@ public struct SyncEnvironment: Sendable {
   /// temporarily, and gives up on those that do not return.
   func retrying(_ directory: any SharedDirectory) -> any SharedDirectory {
     if directory is RetryingDirectory { return directory }
-    let limited = directoryTimeLimit.map { TimeLimitedDirectory(directory, limit: $0) }
+    let limited = directoryTimeLimit.map {
+      TimeLimitedDirectory(directory, limit: $0, now: directoryNow)
+    }
     return RetryingDirectory(limited ?? directory, policy: retries)
   }
 

@@ -36,7 +36,8 @@ final class LifeWorld {
     let inMemory = "/dev/shm"
     let parent =
       FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
-    folder = parent + "/docsync-life-" + UUID().uuidString
+    folder =
+      parent + "/docsync-life-\(ProcessInfo.processInfo.processIdentifier)-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     do {
       for number in 0..<plan.devices { try await join(number) }

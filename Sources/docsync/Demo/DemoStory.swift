@@ -90,6 +90,8 @@ struct DemoStory {
   private mutating func editAndDisagree() async throws {
     say("Offline, the laptop and the phone change the same title.")
     try type(laptop, ["UPDATE notes SET title = 'Groceries, Sat' WHERE id = 1"])
+    // Edits are timed to the millisecond; of two in one, either may count as the later.
+    try await Task.sleep(for: .milliseconds(2))
     try type(phone, ["UPDATE notes SET title = 'Groceries, Sun' WHERE id = 1"])
     try show([laptop, phone])
 

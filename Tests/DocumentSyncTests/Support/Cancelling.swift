@@ -37,6 +37,7 @@ enum Cancelling {
       operation.start()
     }
     operation.cancel()
+    try await hooked.waitForAbandonedCalls()
     #expect(completions.value == 1, sourceLocation: sourceLocation)
     #expect(operation.isFinished && !operation.isExecuting, sourceLocation: sourceLocation)
     if case .failure(let error) = result {

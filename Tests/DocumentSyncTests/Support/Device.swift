@@ -16,7 +16,7 @@ final class Scratch: Sendable {
     let inMemory = "/dev/shm"
     let folder =
       FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
-    path = folder + "/docsync-test-" + UUID().uuidString
+    path = folder + "/docsync-test-\(getpid())-" + UUID().uuidString
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: true)
   }
@@ -76,13 +76,17 @@ final class World: @unchecked Sendable {
 
   func word() -> UInt64 { lock.withLock { random.next() } }
 
-  /// An environment of this world, in which nothing is tried twice.
+  /// An environment of this world, in which nothing is tried twice. Its limits in real time are a
+  /// day: they work as users have them, and are never over, however long a test waits for a
+  /// processor.
   var environment: SyncEnvironment {
     var environment = SyncEnvironment()
     environment.now = { self.now() }
     environment.random = { self.word() }
     environment.retries = .none
     environment.store.places = nil
+    environment.directoryTimeLimit = .seconds(86_400)
+    environment.decisionTimeLimit = .seconds(86_400)
     return environment
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import SyncDirectory
 import SyncModel
+import Testing
 
 /// Runs a closure before one call on another directory, the first unless
 /// said otherwise.
@@ -20,6 +21,17 @@ final class HookedDirectory: SharedDirectory, @unchecked Sendable {
 
   /// Whether the call came.
   var wasCalled: Bool { lock.withLock { callsLeft <= 0 } }
+
+  /// Waits until the calls that a cancelled operation has abandoned return: until then they may
+  /// change the directory.
+  func waitForAbandonedCalls() async throws {
+    let limited = TimeLimitedDirectory(self, limit: .zero)
+    for _ in 0..<120_000 {
+      if limited.stuckCallCount == 0 { return }
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    Issue.record("abandoned calls do not return")
+  }
 
   private var next: any SharedDirectory {
     let isDue = lock.withLock {

@@ -37,7 +37,8 @@ final class FleetWorld {
     let inMemory = "/dev/shm"
     let parent =
       FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
-    let path = parent + "/docsync-fleet-" + UUID().uuidString
+    let path =
+      parent + "/docsync-fleet-\(ProcessInfo.processInfo.processIdentifier)-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     return path
   }
