@@ -2,7 +2,7 @@ import SyncModel
 
 extension ChangeExport {
   /// Returns the cells that refer to no row and hold a key that an edit in the log gives to a row.
-  func plainCells() throws -> [StoreSession.PlainCell] {
+  func cellsBecomingKeys() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
       let access = try session.access(parent.id)
@@ -17,6 +17,22 @@ extension ChangeExport {
       }
     }
     return try session.withoutNotedReferences(found)
+  }
+
+  /// Returns the values of cells that stay plain, by row and column. An insertion that an edit does
+  /// not write by itself, such as that of a deleted row that is shown, contains them as they are.
+  func stayingPlain(_ cells: [StoreSession.PlainCell]) throws -> [RowKey: [Int: Value]] {
+    var found: [RowKey: [Int: Value]] = [:]
+    for cell in cells {
+      let key = try session.cellKey(cell)
+      if followed.references.contains(key) { continue }
+      found[key.row, default: [:]][cell.column] = cell.value
+    }
+    for cell in followed.plain {
+      let key = try session.cellKey(cell)
+      found[key.row, default: [:]][cell.column] = cell.value
+    }
+    return found
   }
 
   /// Notes the foreign keys that the edits in the log have written and that refer to a row with a
