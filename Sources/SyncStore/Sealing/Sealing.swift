@@ -44,7 +44,9 @@ struct Sealing {
       checkCancellation: checkCancellation)
     try export.run()
     var suspects = export.suspects
-    suspects.changed += (noted + followed.rows).map { ($0.table, $0.identity) }
+    suspects.changed += (noted + followed.rows + session.writtenPlainRows).map {
+      ($0.table, $0.identity)
+    }
     if isSettlingDue {
       suspects.diminished.formUnion(session.schema.tables.map(\.id))
       suspects.areAllOrphansSuspect = true
@@ -68,6 +70,7 @@ struct Sealing {
     try session.goneKeys.freeNeedless(afterChangesOf: Set(edited.map(\.id)))
     try SharedLog.forget(session.database)
     session.writtenPlainCells = [:]
+    session.writtenPlainRows = []
     session.forgetGoneKeys()
     try session.forgetEarlierKeys()
     return report
