@@ -405,4 +405,53 @@ private final class StepCounter {
       ["a|Oslo", "b|Bern", "c|Kiel"])
     #expect(try devices[1].rows("SELECT id FROM city WHERE name = 'Kiel'") == ["7"])
   }
+
+  /// Numbers that refer to no row there are keys of rows of the document.
+  @Test func plainNumbersStayPlain() throws {
+    let schema = """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE note (id TEXT PRIMARY KEY, person INTEGER);
+      CREATE TABLE task (id TEXT PRIMARY KEY, person INTEGER REFERENCES person);
+      CREATE TABLE meta (person INTEGER, name TEXT, value TEXT, PRIMARY KEY (person, name));
+      """
+    var configuration = StoreConfiguration()
+    configuration.identities = ["person": .columns(["name"])]
+    configuration.references = ["note": ["person": "person"], "meta": ["person": "person"]]
+    let (devices, merged) = try join(
+      schema,
+      document: """
+        INSERT INTO person VALUES (5, 'five'), (7, 'seven'); INSERT INTO meta VALUES (5, 'y', 'b');
+        """,
+      local: """
+        PRAGMA foreign_keys = OFF; INSERT INTO person VALUES (6, 'six'), (8, 'seven');
+        INSERT INTO note VALUES ('five', 5), ('six', 6), ('seven', 7), ('eight', 8);
+        INSERT INTO meta VALUES (5, 'x', 'a'), (5, 'y', 'refused'), (6, 'x', 'c');
+        INSERT INTO task VALUES ('refused', 5), ('kept', 6);
+        """, configuration: configuration)
+    #expect(merged.refusedRows == 2)
+    let conflicts = try devices[1].store.conflicts()
+    #expect(Set(conflicts.map(\.kind)) == [.uniqueValue, .reference])
+    try converge(devices)
+    // The numbers of persons change, and references follow them.
+    for device in devices {
+      try device.run("PRAGMA foreign_keys = OFF; UPDATE person SET id = id + 100")
+    }
+    try converge(devices)
+    for device in devices {
+      #expect(
+        try device.rows(
+          "SELECT note.id, note.person, name FROM note LEFT JOIN person ON person.id = person "
+            + "ORDER BY 1"
+        ).map { $0.replacing(/10[0-9]/, with: "n") } == [
+          "eight|n|seven", "five|5|NULL", "seven|7|NULL", "six|n|six",
+        ])
+      #expect(
+        try device.rows(
+          "SELECT value, person.name FROM meta LEFT JOIN person ON person.id = person ORDER BY 1")
+          == ["a|NULL", "b|five", "c|six"])
+      #expect(try device.rows("SELECT person FROM meta WHERE value = 'a'") == ["5"])
+      #expect(try device.rows("SELECT id FROM task") == ["kept"])
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
 }

@@ -346,4 +346,65 @@ import Testing
     try devices[0].run("DELETE FROM mark WHERE id = 'r'; DELETE FROM meta WHERE value = 'refers'")
     try settle(devices, marks, ["p|plain"])
   }
+
+  // MARK: - Numbers and unique values beside keys
+
+  /// Persons of two devices have one number, and the next number is a plain value.
+  @Test(arguments: ["", PlainKeyExchangeTests.named])
+  func aPersonGetsNoNumberThatIsAPlainValue(name: String) throws {
+    let devices = try devices("INSERT INTO meta VALUES (2, 'x', 'two')", name: name)
+    try devices[0].run("INSERT INTO person VALUES (1, 'a')")
+    try devices[1].run("INSERT INTO person VALUES (1, 'b')")
+    try replace(devices[1], by: devices[0])
+    #expect(try devices[1].rows("SELECT id, name FROM person WHERE name = 'a'") == ["3|a"])
+    try settle(devices, Self.all, ["2|x|two"])
+  }
+
+  /// The number of a person there is a plain value here, in a change that the whole store lacks.
+  @Test func aPersonDoesNotKeepANumberThatIsAPlainValueHere() throws {
+    let devices = try devices()
+    try devices[0].run("INSERT INTO person VALUES (5, 'a')")
+    try devices[1].run("INSERT INTO meta VALUES (5, 'x', 'five')")
+    try replace(devices[1], by: devices[0])
+    #expect(try devices[1].rows("SELECT id <> 5 FROM person") == ["1"])
+    try settle(devices, Self.all, ["5|x|five"])
+  }
+
+  /// A plain value and a reference are one number here, and two there, in a unique column. On the
+  /// other device a person may have the plain number, too.
+  @Test(arguments: [true, false], ["TEXT", "INTEGER"])
+  func twoRowsHaveOneUniqueValueOnThisDevice(isTaken: Bool, key: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["note": ["person": "person"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE note (id \(key) PRIMARY KEY, person INTEGER UNIQUE, text TEXT);
+      """, configuration: configuration)
+    try devices[1].run("INSERT INTO person VALUES (5, 'here')")
+    try devices[0].run("INSERT INTO note VALUES (1, 5, 'plain')")
+    try exchange(devices)
+    if isTaken { try devices[0].run("INSERT INTO person VALUES (5, 'there')") }
+    let number = try devices[0].rows("SELECT id FROM person WHERE name = 'here'")[0]
+    #expect(number != "5")
+    try devices[0].run("INSERT INTO note VALUES (2, \(number), 'refers')")
+    let path = scratch.path + "/whole.db"
+    _ = try devices[0].outgoing()
+    _ = try devices[0].store.snapshot(to: path)
+    for _ in 0..<2 {
+      _ = try devices[1].store.replaceContent(withSnapshotAt: path)
+      #expect(try devices[1].rows("SELECT person FROM note") == ["5"])
+      #expect(try devices[1].store.status().parked.map(\.reason) == [.uniqueValueTaken])
+      try exchange(devices)
+      #expect(
+        try devices[0].rows(
+          "SELECT text, person.name FROM note LEFT JOIN person ON person.id = person "
+            + "AND text = 'refers' ORDER BY 1") == ["plain|NULL", "refers|here"])
+    }
+    // The hidden row gives up the value.
+    let shown = try devices[1].rows("SELECT text FROM note")[0]
+    try devices[0].run("UPDATE note SET person = NULL WHERE text <> '\(shown)'")
+    try settle(devices, "SELECT text FROM note ORDER BY 1", ["plain", "refers"])
+  }
 }

@@ -427,4 +427,71 @@ import Testing
     devices[1] = try devices[1].changed(isOpen: false) { try $0.run(sql) }
     try settle(devices, "SELECT person, name, value FROM meta", ["5|x|b"])
   }
+
+  // MARK: - Rows that are inserted where a row has the number
+
+  /// Rows refer to the row with the plain number by foreign keys in their own keys, also through
+  /// others.
+  @Test func rowsReferToARowWithAPlainNumberByTheirKeys() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["meta": ["person": "person"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE part (person INTEGER, name TEXT, no INTEGER, of INTEGER,
+        PRIMARY KEY (person, name, no, of),
+        FOREIGN KEY (person, name, no) REFERENCES entry ON DELETE CASCADE);
+      CREATE TABLE entry (person INTEGER, name TEXT, no INTEGER, value TEXT,
+        PRIMARY KEY (person, name, no),
+        FOREIGN KEY (person, name) REFERENCES meta ON DELETE CASCADE);
+      CREATE TABLE meta (person INTEGER, name TEXT, PRIMARY KEY (person, name));
+      """, configuration: configuration)
+    try devices[1].run("INSERT INTO person VALUES (5, 'five'); INSERT INTO meta VALUES (5, 'y')")
+    try devices[0].run("INSERT INTO meta VALUES (5, 'x')")
+    try settle(devices)
+    try devices[1].run(
+      """
+      INSERT INTO entry VALUES (5, 'x', 1, 'a'), (5, 'y', 1, 'b');
+      INSERT INTO part VALUES (5, 'x', 1, 2), (5, 'y', 1, 2);
+      """)
+    let entries =
+      "SELECT entry.name, value, person.name FROM entry JOIN part USING (person, name, no) "
+      + "LEFT JOIN person ON person.id = person AND entry.name = 'y' ORDER BY 1"
+    try settle(devices, entries, ["x|a|NULL", "y|b|five"])
+    #expect(try devices[0].rows("SELECT person FROM entry WHERE name = 'x'") == ["5"])
+    try devices[1].run("UPDATE entry SET value = value || '!'")
+    try settle(devices, entries, ["x|a!|NULL", "y|b!|five"])
+    try devices[1].run("DELETE FROM person")
+    try settle(devices, "SELECT name, value FROM entry ORDER BY 1", ["x|a!", "y|b!"])
+    try devices[1].run("DELETE FROM meta WHERE name = 'x'")
+    try settle(devices, "SELECT name FROM part", ["y"])
+  }
+
+  /// The row was deleted before its edit arrived.
+  @Test func aRowWithAPlainNumberIsRestoredFromTheJournal() throws {
+    let devices = try devicesWithAPlainNumber()
+    try devices[0].run("UPDATE meta SET value = 'b'")
+    try devices[1].run("DELETE FROM meta")
+    try devices[1].receive(from: devices[0])
+    #expect(try devices[1].rows(Self.all) == [])
+    try devices[1].store.restoreConflict(1)
+    #expect(try devices[1].rows(Self.all) == ["5|x|b"])
+    try settle(devices, Self.all, ["5|x|b"])
+    #expect(try devices[0].rows("SELECT count(*) FROM person WHERE id = 5") == ["0"])
+    try devices[1].run("UPDATE meta SET value = 'c'")
+    try settle(devices, Self.all, ["5|x|c"])
+  }
+
+  /// A row that refers to the person has the key by then.
+  @Test func aRowWithAPlainNumberIsNotRestoredBesideOneThatRefers() throws {
+    let devices = try devicesWithAPlainNumber()
+    try devices[0].run("UPDATE meta SET value = 'b'")
+    try devices[1].run("DELETE FROM meta")
+    _ = try devices[1].store.seal()
+    try devices[1].run("INSERT INTO meta VALUES (5, 'x', 'refers')")
+    try devices[1].receive(from: devices[0])
+    #expect(throws: StoreError.self) { try devices[1].store.restoreConflict(1) }
+    try settle(devices, "SELECT value FROM meta", ["refers"])
+  }
 }

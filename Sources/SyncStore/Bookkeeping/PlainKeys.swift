@@ -29,6 +29,17 @@ final class PlainKeys {
     return found
   }
 
+  /// Returns the same for a table of an attached store, which may be of an earlier build.
+  ///
+  /// - Parameter schema: The name under which the store is attached.
+  static func keys(
+    of table: Int, in schema: String, _ database: Database
+  ) throws -> Set<Int64> {
+    guard try database.tableExists(definition.name, in: schema) else { return [] }
+    return try Int64.fetchSet(
+      database, sql: "SELECT key FROM \(schema).docsync_plain WHERE tbl = ?", arguments: [table])
+  }
+
   /// Returns the SQL condition that ``keys(of:)`` contains a key.
   static func condition(_ key: String, in table: Int) -> String {
     "\(key) IN (SELECT p.key FROM docsync_plain AS p WHERE p.tbl = \(table))"

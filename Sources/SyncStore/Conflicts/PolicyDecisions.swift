@@ -173,7 +173,7 @@ struct PolicyDecisions {
 
   /// Runs `body` as a whole or not at all. Returns the refusal in the second case.
   private func refusal(_ body: () throws -> Void) throws -> LocalEdits.Refusal? {
-    let plain = session.writtenPlainCells
+    let plain = (cells: session.writtenPlainCells, rows: session.writtenPlainRows)
     try session.database.execute(sql: "SAVEPOINT docsync_decision")
     do {
       try body()
@@ -181,7 +181,7 @@ struct PolicyDecisions {
       return nil
     } catch let refusal as LocalEdits.Refusal {
       try session.database.execute(sql: "ROLLBACK TO docsync_decision; RELEASE docsync_decision")
-      session.writtenPlainCells = plain
+      (session.writtenPlainCells, session.writtenPlainRows) = plain
       session.forgetKeyMemory()
       return refusal
     }

@@ -55,6 +55,10 @@ struct DatabaseJoin {
     report.localTables =
       isInPlace ? try local.follow(merge.translate) : try local.takeAlong(merge.translate)
     try merge.end()
+    // Later, nothing would distinguish these from references.
+    if session.hasWrittenPlainValues {
+      try store.seal(session, comparesRemade: false, checkCancellation: checkCancellation)
+    }
     try raiseVersion(database)
     try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
     try session.conflicts.journal.finish()

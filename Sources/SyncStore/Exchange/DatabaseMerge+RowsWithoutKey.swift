@@ -42,7 +42,7 @@ extension DatabaseMerge {
           localValues: values, into: try session.access(table.id),
           localKey: try freeKey(row.localKey.flatMap(Value.key), table))
       } catch let refusal as LocalEdits.Refusal {
-        return try refuse(values, row, table, refusal)
+        return try refuse(values, row, table, refusal, plain: [])
       }
       report.insertedRows += 1
     }

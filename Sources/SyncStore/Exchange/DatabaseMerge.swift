@@ -91,12 +91,17 @@ final class DatabaseMerge {
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
     var open: [ForeignKey] = []
+    var moved: Set<Int> = []
     for reference in table.foreignKeys {
       switch try translation(row.values, reference) {
       case .moved(let new):
-        for (column, value) in zip(reference.columns, new) { values[column] = value }
+        for (column, value) in zip(reference.columns, new) {
+          values[column] = value
+          moved.insert(column)
+        }
       case .nowhere:
-        return try refuse(values, row, table, .reference, "the row that it refers to is not there")
+        return try refuse(
+          values, row, table, .reference, "the row that it refers to is not there", plain: [])
       case .same: break
       case nil:
         if circular.contains(reference.parent) { open.append(reference) }
@@ -114,26 +119,69 @@ final class DatabaseMerge {
           values, row, table, .reference,
           isThere
             ? "it and the row that it refers to refer to one another"
-            : "the row that it refers to is not there")
+            : "the row that it refers to is not there", plain: [])
       }
       return try mergeWithoutKey(values, row, table)
     }
+    let plain = try plainPositions(values, table, except: moved)
+    let isDangling = table.foreignKeys.contains { reference in
+      reference.isEnforced && !plain.isDisjoint(with: reference.columns)
+        && !reference.columns.contains { values[$0] == .null }
+    }
+    if isDangling {
+      return try refuse(
+        values, row, table, .reference, "the row that it refers to is not there", plain: plain)
+    }
     if let present = try presentRow(values, row, table) {
-      try compare(values, with: present, table)
+      let isPlain = table.identity != .surrogate && !plain.isDisjoint(with: table.identityPositions)
+      if try isPlain
+        && session.access(table.id).identity(ofKey: present)
+          != identity(of: row, values, table, plain: plain)
+      {
+        return try refuse(
+          values, row, table, .uniqueValue, "another row has its key on this device", plain: plain)
+      }
+      try compare(values, with: present, table, plain: plain)
       try keep(row, at: present, table)
       return
     }
-    if try isDeleted(row, values, table) {
-      return try refuse(values, row, table, .existence, "it was deleted in the document")
+    if try isDeleted(row, values, table, plain: plain) {
+      return try refuse(
+        values, row, table, .existence, "it was deleted in the document", plain: plain)
     }
     do {
-      let key = try insert(values, row, table)
+      let key = try insert(values, row, table, plain: plain)
       for reference in open { unfinished.append((table.id, key, reference, row.values)) }
       report.insertedRows += 1
       try keep(row, at: key, table)
     } catch let refusal as LocalEdits.Refusal {
-      try refuse(values, row, table, refusal)
+      try refuse(values, row, table, refusal, plain: plain)
     }
+  }
+
+  /// Returns the columns that contain a number of no row of the other database that is the key of a
+  /// row of the document here. Such a number is a plain value.
+  private func plainPositions(
+    _ values: [Value], _ table: TableSchema, except moved: Set<Int>
+  ) throws -> Set<Int> {
+    var found: Set<Int> = []
+    for (position, column) in table.columns.enumerated() where !moved.contains(position) {
+      guard case .key(let parent) = column.domain, let number = Value.key(values[position]),
+        try session.access(parent).hasRow(localKey: number),
+        try readers[parent]?.record([.integer(number)]) == nil
+      else { continue }
+      try session.plainKeys.note(values[position], in: column)
+      found.insert(position)
+    }
+    return found
+  }
+
+  /// Returns the logical value of a row's value.
+  private func logical(
+    _ values: [Value], _ position: Int, _ table: TableSchema, plain: Set<Int>
+  ) throws -> Value {
+    plain.contains(position)
+      ? values[position] : try session.exported(values[position], table.columns[position])
   }
 
   /// Records the key that a row has in the document, and writes its values of excluded columns.
@@ -225,7 +273,9 @@ final class DatabaseMerge {
     return made
   }
 
-  private func compare(_ values: [Value], with present: [Value], _ table: TableSchema) throws {
+  private func compare(
+    _ values: [Value], with present: [Value], _ table: TableSchema, plain: Set<Int>
+  ) throws {
     let access = try session.access(table.id)
     guard let shown = try access.row(present) else { return }
     let differing = table.cellPositions.filter { position in
@@ -242,7 +292,7 @@ final class DatabaseMerge {
     let cells = try differing.map { position in
       (
         column: position,
-        local: try session.exported(values[position], table.columns[position]),
+        local: try logical(values, position, table, plain: plain),
         remote: try session.exported(shown.values[position], table.columns[position])
       )
     }
@@ -278,11 +328,11 @@ final class DatabaseMerge {
   /// Returns whether the document knows that a row was deleted after its last change in the former
   /// database.
   private func isDeleted(
-    _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
+    _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema, plain: Set<Int>
   ) throws -> Bool {
     guard let stamps else { return false }
     let access = try session.access(table.id)
-    let identity = try identity(of: row, values, table)
+    let identity = try identity(of: row, values, table, plain: plain)
     guard let state = try access.stamps.state(of: access.fingerprint(identity)),
       state.existence == .deleted
     else { return false }
@@ -297,11 +347,15 @@ final class DatabaseMerge {
   }
 
   private func identity(
-    of row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
+    of row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema, plain: Set<Int>
   ) throws -> RowIdentity {
     guard table.identity != .surrogate else { return row.identity ?? newIdentity() }
-    return try session.access(table.id).identity(
-      ofKey: table.identityPositions.map { values[$0] })
+    let access = try session.access(table.id)
+    guard plain.isDisjoint(with: table.identityPositions) else {
+      return access.identity(
+        of: try table.identityPositions.map { try logical(values, $0, table, plain: plain) })
+    }
+    return try access.identity(ofKey: table.identityPositions.map { values[$0] })
   }
 
   /// A row's own key if it is free, or else a key that no row of the two
@@ -328,32 +382,47 @@ final class DatabaseMerge {
     return greatest + 1
   }
 
+  /// Inserts a row. Returns the key that names it in statements.
+  ///
+  /// - Parameter plain: The columns that contain a plain value that is the key of a row here.
   func insert(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
+    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, plain: Set<Int>
   ) throws -> [Value] {
     let access = try session.access(table.id)
-    let identity = try identity(of: row, values, table)
+    let identity = try identity(of: row, values, table, plain: plain)
     let hint = try freeKey(row.localKey.flatMap(Value.key), table)
     if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
     defer { access.formerKeys[identity] = nil }
-    return try LocalEdits(session: session).insert(
-      localValues: values, as: RowKey(table: table.id, identity: identity), preferring: hint)
+    let new = RowKey(table: table.id, identity: identity)
+    let key = try LocalEdits(session: session).insert(
+      localValues: values, as: new, preferring: hint)
+    for position in plain.sorted() {
+      if table.identity != .surrogate && table.columns[position].isIdentity {
+        session.writtenPlainRows.insert(new)
+      } else {
+        session.writtenPlainCells[new, default: []].append(
+          StoreSession.PlainCell(
+            table: table.id, key: key, column: position, value: values[position]))
+      }
+    }
+    return key
   }
 
   /// Enters a row that a constraint of the document refuses into the conflict journal.
   func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema,
-    _ refusal: LocalEdits.Refusal
+    _ refusal: LocalEdits.Refusal, plain: Set<Int>
   ) throws {
     let isUnique = refusal.detail?.contains("UNIQUE") ?? false
-    try refuse(values, row, table, isUnique ? .uniqueValue : .condition, refusal.message)
+    try refuse(
+      values, row, table, isUnique ? .uniqueValue : .condition, refusal.message, plain: plain)
   }
 
   /// Enters a row that the document cannot take as it is into the conflict journal, and records that
   /// references to it lead nowhere.
   private func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
-    _ message: String
+    _ message: String, plain: Set<Int>
   ) throws {
     try keys.note(.nowhere, of: key(of: row, table), in: table)
     report.refusedRows += 1
@@ -367,12 +436,10 @@ final class DatabaseMerge {
     try session.conflicts.journal.addSettled(
       ConflictJournal.Entry(
         kind: kind,
-        row: RowKey(table: table.id, identity: try identity(of: row, values, table)),
+        row: RowKey(table: table.id, identity: try identity(of: row, values, table, plain: plain)),
         rule: rule, outcome: .remote, message: message,
         key: journalKey(values, row.localKey, table),
-        local: try zip(values, table.columns).enumerated().map { position, cell in
-          (position, try session.exported(cell.0, cell.1))
-        }))
+        local: try values.indices.map { ($0, try logical(values, $0, table, plain: plain)) }))
   }
 
   private func journalKey(

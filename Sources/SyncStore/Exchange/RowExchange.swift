@@ -15,6 +15,8 @@ struct RowExchange {
   let work: WorkCount
   let checkCancellation: () throws -> Void
 
+  private let collisions = CollidingRows()
+
   private var database: Database { session.database }
   private var tables: [TableSchema] { mapping.new.inDependencyOrder(mapping.new.tables) }
 
@@ -341,11 +343,19 @@ struct RowExchange {
       let insertion =
         "INSERT OR ABORT INTO main.\(table.quotedName) "
         + "(\(names.map(quoted).joined(separator: ", "))) SELECT \(terms.joined(separator: ", ")) "
-      count += try run(
-        insertion + source,
-        keys: "SELECT \(key.map { "s.\(quoted($0))" }.joined(separator: ", ")) " + source,
-        one: insertion + "FROM \(whole(table)) AS s WHERE "
-          + key.map { "s.\(quoted($0)) = ?" }.joined(separator: " AND "), count: key.count)
+      let keys = "SELECT \(key.map { "s.\(quoted($0))" }.joined(separator: ", ")) " + source
+      let match = key.map { "s.\(quoted($0)) = ?" }.joined(separator: " AND ")
+      let written = try CollidingRows.unlessColliding(table, database) {
+        try run(
+          insertion + source, keys: keys,
+          one: insertion + "FROM \(whole(table)) AS s WHERE \(match)", count: key.count)
+      }
+      count +=
+        try written
+        ?? collisions.insert(
+          table, keys: keys, names: names, terms: terms,
+          from: "\(whole(table)) AS s WHERE \(match)",
+          count: key.count, session)
       count += try PlainRowExchange(mapping: mapping, table: table, database: database)
         .insert(session)
       try raiseSequence(of: table)
@@ -377,7 +387,8 @@ struct RowExchange {
         .addRowsThatReferToParked(to: set)
     }
     for table in session.schema.tables {
-      try putBackPlainValues(of: table, session)
+      try collisions.add(of: table, mapping, to: set)
+      try putBackPlainValues(of: table, set)
       for row in try rowsWithPlainNumbers(table, session) { try set.row(row) }
       for column in table.keyedPositions {
         guard case .key(let id) = table.columns[column].domain else { continue }
@@ -391,8 +402,10 @@ struct RowExchange {
   }
 
   /// Restores plain values that were replaced by the key of a row: where the whole store stores a
-  /// value apart from a row with that key, the row may have another key here.
-  private func putBackPlainValues(of table: TableSchema, _ session: StoreSession) throws {
+  /// value apart from a row with that key, the row may have another key here. If another row has the
+  /// value here, and it must be unique, adds the row to those that are decided.
+  private func putBackPlainValues(of table: TableSchema, _ set: WorkingSet) throws {
+    let session = set.session
     let access = try session.access(table.id)
     for (identity, cells) in try session.keptRows.plainValues(of: table) {
       guard let key = try access.key(of: identity), let row = try access.row(key) else { continue }
@@ -405,7 +418,14 @@ struct RowExchange {
         else { continue }
         let statement = try access.update([column])
         for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }
-        try session.write(statement)
+        do {
+          try session.write(statement)
+        } catch let error as DatabaseError
+          where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE
+        {
+          try TransactionEnded.check(database, after: error)
+          try set.row(RowKey(table: table.id, identity: identity)).isEdited = true
+        }
       }
     }
   }

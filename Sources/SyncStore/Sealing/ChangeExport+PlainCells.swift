@@ -2,7 +2,7 @@ import SyncModel
 
 extension ChangeExport {
   /// Returns the cells that refer to no row and hold a key that an edit in the log gives to a row.
-  func plainCells() throws -> [StoreSession.PlainCell] {
+  func cellsBecomingKeys() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
       let access = try session.access(parent.id)
@@ -19,14 +19,31 @@ extension ChangeExport {
     return try session.withoutNotedReferences(found)
   }
 
+  /// Returns the values of cells that stay plain, by row and column. An insertion that an edit does
+  /// not write by itself, such as that of a deleted row that is shown, contains them as they are.
+  func stayingPlain(_ cells: [StoreSession.PlainCell]) throws -> [RowKey: [Int: Value]] {
+    var found: [RowKey: [Int: Value]] = [:]
+    for cell in cells {
+      let key = try session.cellKey(cell)
+      if followed.references.contains(key) { continue }
+      found[key.row, default: [:]][cell.column] = cell.value
+    }
+    for cell in followed.plain {
+      let key = try session.cellKey(cell)
+      found[key.row, default: [:]][cell.column] = cell.value
+    }
+    return found
+  }
+
   /// Notes the foreign keys that the edits in the log have written and that refer to a row with a
-  /// plain number in its key: their columns contain the plain number, too.
+  /// plain number in its key: their columns contain the plain number, too, also those of the
+  /// referring row's own key.
   func noteReferencesToPlainKeys() throws {
-    for child in session.schema.tables {
+    for child in session.schema.inDependencyOrder(session.schema.tables) {
       for reference in child.foreignKeys where reference.isEnforced {
         let table = session.schema[reference.parent]
         guard table.hasKeysInIdentity, table.identifies(reference), table.localKey == nil,
-          reference.columns.contains(where: { child.keyedPositions.contains($0) })
+          reference.columns.contains(where: { child.columns[$0].isKeyed })
         else { continue }
         let parent = try session.access(table.id)
         guard try parent.canHavePlainNumbers() else { continue }
@@ -65,17 +82,42 @@ extension ChangeExport {
       }
       let local = columns.map { values[$0] }
       guard columns.count == positions.count, !local.contains(.null) else { continue }
-      let row = RowKey(table: child.table.id, identity: try child.identity(ofKey: key))
+      var plain: Set<Int> = []
       for (column, value) in zip(columns, try parent.logicalKey(local))
-      where child.table.keyedPositions.contains(column) && value.kind != .identity {
+      where child.table.columns[column].isKeyed && value.kind != .identity {
         // A row here has that number.
         guard try session.exported(value, child.table.columns[column]).kind == .identity else {
           continue
         }
+        plain.insert(column)
+      }
+      guard !plain.isEmpty else { continue }
+      let row = try notePlainKey(plain, key, values, child)
+      for column in plain.sorted() where child.table.keyedPositions.contains(column) {
         session.writtenPlainCells[row, default: []].append(
           StoreSession.PlainCell(
             table: child.table.id, key: key, column: column, value: values[column]))
       }
     }
+  }
+
+  /// Notes that numbers in the key of a row are plain values, if it contains some of the columns.
+  /// Returns the row.
+  private func notePlainKey(
+    _ plain: Set<Int>, _ key: [Value], _ values: [Value], _ child: TableAccess
+  ) throws -> RowKey {
+    let positions = child.table.identityPositions
+    guard child.table.hasKeysInIdentity, !plain.isDisjoint(with: positions) else {
+      return RowKey(table: child.table.id, identity: try child.identity(ofKey: key))
+    }
+    let logical = try zip(positions, child.logicalKey(key)).map { position, value in
+      plain.contains(position) ? values[position] : value
+    }
+    let row = RowKey(table: child.table.id, identity: child.identity(of: logical))
+    for position in positions where plain.contains(position) {
+      try session.plainKeys.note(values[position], in: child.table.columns[position])
+    }
+    session.writtenPlainRows.insert(row)
+    return row
   }
 }

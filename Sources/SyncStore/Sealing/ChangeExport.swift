@@ -13,6 +13,10 @@ final class ChangeExport {
   /// The tables whose log lacks the cells of deleted rows, since the log did not record these yet
   /// when it was written. The deletions of such rows erase them.
   private let lackingDeletedCells: Set<Int>
+  /// Cells of rows that refer, or seemed to refer, to a row with another local key.
+  let followed: MovedKeys.Followed
+  /// The cells that are plain values although a row has their number, by row and column.
+  private var plainCells: [RowKey: [Int: Value]] = [:]
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
@@ -42,15 +46,15 @@ final class ChangeExport {
     var areAllOrphansSuspect = false
     /// Cells with a plain value that has become the key of a row.
     var plainCells: [StoreSession.PlainCell] = []
-    /// Cells of rows that refer, or seemed to refer, to a row with another local key.
-    var followed = MovedKeys.Followed()
   }
 
   /// - Parameter checkCancellation: Called before each batch of rows.
   init(
     session: StoreSession, builder: ChangeSetBuilder, options: StoreOptions,
-    lackingDeletedCells: Set<Int>, work: WorkCount, checkCancellation: @escaping () throws -> Void
+    lackingDeletedCells: Set<Int>, followed: MovedKeys.Followed, work: WorkCount,
+    checkCancellation: @escaping () throws -> Void
   ) {
+    self.followed = followed
     self.lackingDeletedCells = lackingDeletedCells
     self.work = work
     self.checkCancellation = checkCancellation
@@ -65,7 +69,9 @@ final class ChangeExport {
       try session.assignLoggedIdentities(table)
     }
     try noteReferencesToPlainKeys()
-    suspects.plainCells = try plainCells() + session.writtenPlainCells.values.flatMap { $0 }
+    let written = session.writtenPlainCells.values.flatMap { $0 }
+    suspects.plainCells = try cellsBecomingKeys() + written
+    plainCells = try stayingPlain(suspects.plainCells)
     try logRebirths()
     try logHiddenDeletions()
     let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())
@@ -84,7 +90,8 @@ final class ChangeExport {
   private func export(_ table: TableSchema) throws {
     let exporter = try TableExport(
       session: session, table: table,
-      keepsDeleted: table.keepsDeleted && !lackingDeletedCells.contains(table.id))
+      keepsDeleted: table.keepsDeleted && !lackingDeletedCells.contains(table.id),
+      plainCells: plainCells)
     var log = try EditLog(table: table, session: session)
     while true {
       try checkCancellation()

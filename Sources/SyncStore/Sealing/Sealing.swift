@@ -40,11 +40,13 @@ struct Sealing {
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
       session: session, builder: builder, options: options,
-      lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation)
+      lackingDeletedCells: lackingDeletedCells, followed: followed, work: work,
+      checkCancellation: checkCancellation)
     try export.run()
     var suspects = export.suspects
-    suspects.followed = followed
-    suspects.changed += (noted + followed.rows).map { ($0.table, $0.identity) }
+    suspects.changed += (noted + followed.rows + session.writtenPlainRows).map {
+      ($0.table, $0.identity)
+    }
     if isSettlingDue {
       suspects.diminished.formUnion(session.schema.tables.map(\.id))
       suspects.areAllOrphansSuspect = true
@@ -53,7 +55,7 @@ struct Sealing {
     try export.hidden?.export(to: builder, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
     try session.goneKeys.keepContained(suspects.freedKeys)
-    report.parkedRows = try settle(suspects, set)
+    report.parkedRows = try settle(suspects, followed, set)
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
       try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: false)
@@ -68,6 +70,7 @@ struct Sealing {
     try session.goneKeys.freeNeedless(afterChangesOf: Set(edited.map(\.id)))
     try SharedLog.forget(session.database)
     session.writtenPlainCells = [:]
+    session.writtenPlainRows = []
     session.forgetGoneKeys()
     try session.forgetEarlierKeys()
     return report
@@ -76,9 +79,11 @@ struct Sealing {
   /// Makes the tables show what every other device will show: a program with foreign keys off may
   /// have left rows whose parent is gone, and a value that was given up may let a parked row
   /// appear. Returns the number of rows that are no longer shown.
-  private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
-    try set.setPlain(suspects.plainCells, except: suspects.followed.references)
-    try set.setPlain(suspects.followed.plain)
+  private func settle(
+    _ suspects: ChangeExport.Suspects, _ followed: MovedKeys.Followed, _ set: WorkingSet
+  ) throws -> Int {
+    try set.setPlain(suspects.plainCells, except: followed.references)
+    try set.setPlain(followed.plain)
     let loaded = (suspects.dangling + suspects.changed).map {
       RowKey(table: $0.table, identity: $0.identity)
     }

@@ -21,6 +21,8 @@ final class TableExport {
   private let dependents: ExportedDependents
   private let moves: KeyMoves
   private let waitingSums: WaitingSums
+  /// The cells that are plain values although a row has their number, by row and column.
+  private let plainCells: [RowKey: [Int: Value]]
 
   private var rows: ExportedRows
   /// The counters of the current row to which something was added.
@@ -45,14 +47,19 @@ final class TableExport {
   /// The positions of the current row's values, by column.
   private var cellRows: [Int]
 
-  /// - Parameter keepsDeleted: Whether tombstones store the cells of deleted rows, and the log has
-  ///   them.
-  init(session: StoreSession, table: TableSchema, keepsDeleted: Bool) throws {
+  /// - Parameters:
+  ///   - keepsDeleted: Whether tombstones store the cells of deleted rows, and the log has them.
+  ///   - plainCells: The cells that are plain values although a row has their number.
+  init(
+    session: StoreSession, table: TableSchema, keepsDeleted: Bool,
+    plainCells: [RowKey: [Int: Value]]
+  ) throws {
     self.session = session
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
     self.keepsDeleted = keepsDeleted
+    self.plainCells = plainCells
     remakeNoticed = try session.remadeTables().first { $0.table.id == table.id }?.noticed
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
@@ -247,12 +254,10 @@ final class TableExport {
     }
   }
 
-  /// The plain values that this store itself wrote into a row, by column.
+  /// The values of a row that are plain although a row has their number, by column.
   private func plainValues(_ row: Int, _ identities: Identities) -> [Int: Value] {
-    guard !session.writtenPlainCells.isEmpty else { return [:] }
-    let key = RowKey(table: table.id, identity: identities.identity(row))
-    guard let cells = session.writtenPlainCells[key] else { return [:] }
-    return Dictionary(cells.map { ($0.column, $0.value) }) { $1 }
+    guard !plainCells.isEmpty else { return [:] }
+    return plainCells[RowKey(table: table.id, identity: identities.identity(row))] ?? [:]
   }
 
   /// Returns the cells in which a row differs from what is shown under its identity.

@@ -88,7 +88,7 @@ extension LocalStore {
     try store.passingOverTriggers {
       try write { session in
         try edit(ConflictAnswers(session: session, path: path))
-        guard !session.writtenPlainCells.isEmpty else { return }
+        guard session.hasWrittenPlainValues else { return }
         try store.seal(session, comparesRemade: false, checkCancellation: {})
       }
     }

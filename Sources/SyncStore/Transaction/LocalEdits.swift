@@ -95,6 +95,21 @@ struct LocalEdits {
         values[position] = try localValue((position, value), table)
       }
     }
+    let plainKey = try plainNumbers(inKeyOf: row, table)
+    if !plainKey.isEmpty { session.writtenPlainRows.insert(row) }
+    do {
+      try insert(cells, values, as: row, access, plainKey: plainKey, at: time)
+    } catch {
+      session.writtenPlainRows.remove(row)
+      throw error
+    }
+  }
+
+  private func insert(
+    _ cells: [Cell], _ values: [Int: Value], as row: RowKey, _ access: TableAccess,
+    plainKey: Set<Int>, at time: Int64?
+  ) throws {
+    let table = access.table
     try atomically {
       var localKey: Int64?
       if table.localKey != nil {
@@ -124,12 +139,26 @@ struct LocalEdits {
         of: after.values, table, concerning: Set(table.columns.indices))
       let named = try self.localKey(of: after, table)
       let plain = try plainCells(cells, of: table, key: named)
-      try checkPlain(Set(plain.map(\.column)), of: after.values, table)
+      try checkPlain(plainKey.union(plain.map(\.column)), of: after.values, table)
       try log(
         .insert, key: named, mask: nil, table, at: time,
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
       session.writtenPlainCells[row] = plain.isEmpty ? nil : plain
     }
+  }
+
+  /// Notes the plain numbers in the key of a row, and returns the positions of those that are keys
+  /// of rows here.
+  private func plainNumbers(inKeyOf row: RowKey, _ table: TableSchema) throws -> Set<Int> {
+    guard table.hasKeysInIdentity else { return [] }
+    let positions = table.identityPositions
+    let values = try IdentityEncoding.decode(row.identity, count: positions.count)
+    var found: Set<Int> = []
+    for (position, value) in zip(positions, values) {
+      try session.plainKeys.note(value, in: table.columns[position])
+      if try session.isKeyHere(value, table.columns[position]) { found.insert(position) }
+    }
+    return found
   }
 
   /// Returns the cells with plain values that are keys of rows here.

@@ -22,6 +22,12 @@ final class StoreSession {
   /// Cells that ``LocalEdits`` has written: they hold plain values that are keys of rows here. They
   /// count for the sealing in the same transaction.
   var writtenPlainCells: [RowKey: [PlainCell]] = [:]
+  /// Rows in the log with a plain number in their key that is the key of a row here. They count for
+  /// the sealing in the same transaction.
+  var writtenPlainRows: Set<RowKey> = []
+  /// Whether the log contains plain values that only this transaction knows to be plain, so that it
+  /// has to seal them.
+  var hasWrittenPlainValues: Bool { !writtenPlainCells.isEmpty || !writtenPlainRows.isEmpty }
   /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
   /// The result of ``tablesToCompare()``; `nil` until it is first asked for.

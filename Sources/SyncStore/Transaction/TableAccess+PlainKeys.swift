@@ -96,6 +96,9 @@ extension TableAccess {
   /// Returns whether a row of which bookkeeping has a state is in its table, according to
   /// bookkeeping.
   func isInTable(_ identity: RowIdentity) throws -> Bool {
+    if session.writtenPlainRows.contains(RowKey(table: table.id, identity: identity)) {
+      return true
+    }
     guard let state = try stamps.state(of: fingerprint(identity)) else { return false }
     guard !state.isKept else {
       return try session.keptRows.row(RowKey(table: table.id, identity: identity))?.reason.isShown

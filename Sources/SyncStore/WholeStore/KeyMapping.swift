@@ -7,7 +7,7 @@ import SyncModel
 ///
 /// A row that this store has keeps its key: the application, and tables that stay on this device,
 /// know it by that key. A new row takes its key from the whole store, unless another row has that
-/// key here.
+/// key here, or the key is a plain value here.
 ///
 /// The temporary tables contain only keys that differ. They are named by the number that the table
 /// has in the whole store.
@@ -183,7 +183,9 @@ struct KeyMapping {
       table, here,
       taken: """
         EXISTS (SELECT 1 FROM \(hereKeys) AS l WHERE l.key = p.old) \
-        OR p.own AND EXISTS (SELECT 1 FROM main.\(here.quotedName) AS t WHERE t.\(hereKey) = p.old)
+        OR p.own AND EXISTS (SELECT 1 FROM main.\(here.quotedName) AS t WHERE t.\(hereKey) = p.old) \
+        OR p.own AND \(PlainKeys.condition("p.old", in: here.id)) \
+        AND EXISTS (SELECT 1 FROM \(whole) AS w WHERE w.\(key) = p.old)
         """,
       sources: [
         ("main.\(here.quotedName)", hereKey), (hereKeys, "key"), (whole, key), (wholeKeys, "key"),
@@ -207,7 +209,8 @@ struct KeyMapping {
         """)
     try fill(
       table, here,
-      taken: "EXISTS (SELECT 1 FROM main.\(here.quotedName) AS t WHERE t.\(hereKey) = p.old)",
+      taken: "EXISTS (SELECT 1 FROM main.\(here.quotedName) AS t WHERE t.\(hereKey) = p.old) "
+        + "OR \(PlainKeys.condition("p.old", in: here.id))",
       sources: [("main.\(here.quotedName)", hereKey), (whole, key)])
   }
 
@@ -224,6 +227,8 @@ struct KeyMapping {
         + "WHERE new IS NOT NULL AND new <> old")
     let homeless = try Int64.fetchAll(
       database, sql: "SELECT p.old FROM temp.docsync_pairs AS p WHERE p.new IS NULL AND (\(taken))")
+    let plain = try PlainKeys.keys(of: here.id, in: "main", database).union(
+      PlainKeys.keys(of: table.id, in: Self.attached, database))
     var greatest: Int64 = 0
     for source in sources + [(keys, "new")] {
       let sql = "SELECT max(\(source.column)) FROM \(source.table)"
@@ -238,11 +243,12 @@ struct KeyMapping {
     }
     for old in homeless {
       let new: Int64
+      while greatest < .max, plain.contains(greatest + 1) { greatest += 1 }
       if greatest < .max {
         greatest += 1
         new = greatest
       } else {
-        new = try freeKey(sources + [(keys, "new")])
+        new = try freeKey(sources + [(keys, "new")], plain)
       }
       try database.execute(
         sql: "INSERT INTO \(keys) (old, new) VALUES (?, ?)", arguments: [old, new])
@@ -251,9 +257,10 @@ struct KeyMapping {
   }
 
   /// Draws a free key at random, as SQLite does when the greatest key is taken.
-  private func freeKey(_ sources: [Source]) throws -> Int64 {
+  private func freeKey(_ sources: [Source], _ plain: Set<Int64>) throws -> Int64 {
     while true {
       let candidate = Int64.random(in: 1..<(.max))
+      if plain.contains(candidate) { continue }
       let isTaken = try sources.contains { source in
         try Bool.fetchOne(
           database, sql: "SELECT 1 FROM \(source.table) WHERE \(source.column) = ?",
