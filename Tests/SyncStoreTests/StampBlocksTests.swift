@@ -81,8 +81,9 @@ import Testing
     var random = SeededGenerator(seed: seed)
     var coder = StampBlockCoding()
     for high in 0..<20 {
-      let entry = (RowFingerprint(high: UInt64(high) << 40, low: 1), state(&random))
-      coder.append(entry)
+      coder.append(
+        StampBlocks.Entry(
+          fingerprint: RowFingerprint(high: UInt64(high) << 40, low: 1), state: state(&random)))
     }
     for _ in 0..<300 {
       var bytes = coder.bytes
@@ -95,7 +96,7 @@ import Testing
         var copy = StampBlockCoding()
         for entry in entries { copy.append(entry) }
         let again = try copy.bytes.withUnsafeBytes { try StampBlockCoding.decode($0) }
-        #expect(again.elementsEqual(entries, by: ==), "seed \(seed)")
+        #expect(again == entries, "seed \(seed)")
       } catch let error as DatabaseError {
         #expect(error.resultCode == .SQLITE_CORRUPT, "seed \(seed)")
       }

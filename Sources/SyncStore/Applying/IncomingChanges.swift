@@ -90,10 +90,7 @@ final class IncomingChanges {
 
   /// Returns the stored state of each row.
   func states() throws -> [RowState?] {
-    let stored = try session.access(table.id).stamps.states(of: order.map { fingerprints[$0] })
-    var states = [RowState?](repeating: nil, count: changes.count)
-    for (position, row) in order.enumerated() { states[row] = stored[position] }
-    return states
+    try session.access(table.id).stamps.states(of: fingerprints, inOrder: order)
   }
 
   // MARK: - Reading rows

@@ -92,7 +92,7 @@ final class TableApply {
         into: working)
     }
     try access.stamps.store(
-      batch.order.compactMap { isChanged[$0] ? (batch.fingerprints[$0], states[$0]) : nil })
+      states, of: batch.fingerprints, inOrder: batch.order.filter { isChanged[$0] })
   }
 
   /// Applies a row if it is plain; otherwise changes nothing and returns
@@ -130,9 +130,9 @@ final class TableApply {
       new.localKey = key
       shape.statement.bind(key, at: position)
     } else {
-      for (index, key) in batch.changes.keys.enumerated()
+      for index in batch.changes.keys.indices
       where !table.columns[table.identityPositions[index]].isLoose {
-        shape.statement.bind(key, row, content: keyContents[index], at: position)
+        bindKey(index, of: row, to: shape.statement, at: position)
         position += 1
       }
       if table.localKey != nil {
@@ -180,8 +180,8 @@ final class TableApply {
       guard let key = try access.localKey(of: batch.identity(row)) else { return false }
       shape.statement.bind(key, at: position)
     } else {
-      for (index, key) in batch.changes.keys.enumerated() {
-        shape.statement.bind(key, row, content: keyContents[index], at: position)
+      for index in batch.changes.keys.indices {
+        bindKey(index, of: row, to: shape.statement, at: position)
         position += 1
       }
     }
@@ -216,8 +216,8 @@ final class TableApply {
       try session.write(access.deletion)
       try access.forgetKey(key, of: batch.identity(row))
     } else {
-      for (index, key) in batch.changes.keys.enumerated() {
-        access.deletion.bind(key, row, content: keyContents[index], at: index + 1)
+      for index in batch.changes.keys.indices {
+        bindKey(index, of: row, to: access.deletion, at: index + 1)
       }
       try session.write(access.deletion)
       // The table had no such row: the working set handles that.
@@ -252,11 +252,21 @@ final class TableApply {
   private func bind(_ shape: ShapeStatement, _ cells: [Int]) -> Int {
     var position = 1
     for index in shape.cells {
+      let cell = cells[index]
       shape.statement.bind(
-        batch.changes.cells[index], cells[index], content: contents[index], at: position)
+        kind: batch.changes.cells[index].kinds[cell], word: batch.changes.cells[index].words[cell],
+        content: contents[index], at: position)
       position += 1
     }
     return position
+  }
+
+  /// Binds one value of a row's key.
+  @inline(__always)
+  private func bindKey(_ index: Int, of row: Int, to statement: SQLStatement, at position: Int) {
+    statement.bind(
+      kind: batch.changes.keys[index].kinds[row], word: batch.changes.keys[index].words[row],
+      content: keyContents[index], at: position)
   }
 
   private func insertion(_ shape: UInt32) throws -> ShapeStatement {

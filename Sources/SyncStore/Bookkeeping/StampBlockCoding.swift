@@ -23,68 +23,112 @@ struct StampBlockCoding {
   private static let version: UInt8 = 3
   /// The bits of a time that count within a millisecond.
   private static let count: UInt64 = 0xFFFF
-  private(set) var bytes: [UInt8] = [version]
+
+  /// The bytes of the block, with room after them.
+  private var buffer: [UInt8]
+  private(set) var byteCount = 1
   private var previous: UInt64 = 0
   private var time: UInt64 = 0
 
-  var byteCount: Int { bytes.count }
+  /// The bytes of the block.
+  var bytes: [UInt8] { Array(buffer[..<byteCount]) }
 
-  init() { bytes.reserveCapacity(4_096) }
+  init() {
+    buffer = Array(repeating: 0, count: 4_096 + Self.longestEntry)
+    buffer[0] = Self.version
+  }
 
   mutating func append(_ entry: StampBlocks.Entry) {
-    let state = entry.state
-    let plainSilence = Self.plainSilence(state)
-    put(varint: entry.fingerprint.high - previous)
-    previous = entry.fingerprint.high
-    let low = entry.fingerprint.low
-    bytes.append(UInt8(truncatingIfNeeded: low >> 8))
-    bytes.append(UInt8(truncatingIfNeeded: low))
-    var flags = state.existence.rawValue
-    if state.isKept { flags |= Flags.isKept }
-    if state.localKey != nil { flags |= Flags.hasLocalKey }
-    if state.cellStamp != state.existenceStamp { flags |= Flags.hasCellStamp }
-    if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
-    if state.existenceStamp == .zero { flags |= Flags.isUnstamped }
-    if state.silence != plainSilence { flags |= Flags.hasSilence }
-    bytes.append(flags)
-    if let key = state.localKey { put(varint: Self.zigzag(key)) }
-    if state.existenceStamp != .zero { put(state.existenceStamp) }
-    if state.cellStamp != state.existenceStamp { put(state.cellStamp) }
-    if state.silence != plainSilence { put(state.silence) }
-    guard !state.exceptions.isEmpty else { return }
-    put(varint: UInt64(state.exceptions.count))
-    for cell in state.exceptions {
-      put(varint: UInt64(cell.column))
-      put(cell.stamp)
+    makeRoom(for: entry)
+    let gap = entry.fingerprint.high - previous
+    let (index, time) = (byteCount, time)
+    (byteCount, self.time) = buffer.withUnsafeMutableBytes { bytes in
+      var writer = Writer(bytes: bytes, index: index, time: time)
+      writer.put(entry, gap: gap)
+      return (writer.index, writer.time)
     }
+    previous = entry.fingerprint.high
+  }
+
+  /// The most bytes of an entry without exceptions, and more than one exception can have.
+  private static let longestEntry = 96
+
+  /// Makes room for the longest form of an entry, so that its bytes can be written without a check
+  /// for each: blocks are written often, and byte by byte.
+  private mutating func makeRoom(for entry: StampBlocks.Entry) {
+    let room = (1 + entry.state.exceptions.count) * Self.longestEntry
+    guard byteCount + room > buffer.count else { return }
+    buffer.append(contentsOf: repeatElement(0, count: max(room, buffer.count)))
   }
 
   private static func plainSilence(_ state: RowState) -> LocalStamp {
     state.existence == .deleted ? state.existenceStamp : .zero
   }
 
-  private mutating func put(_ stamp: LocalStamp) {
-    if stamp == .zero { return put(varint: 0) }
-    put(varint: UInt64(stamp.client) + 1)
-    // The lowest bit gives the unit of the difference.
-    if (stamp.time | time) & Self.count == 0 {
-      let difference = Int64(stamp.time >> 16) - Int64(time >> 16)
-      put(varint: Self.zigzag(difference) << 1)
-    } else {
-      let difference = Self.zigzag(Int64(bitPattern: stamp.time &- time))
-      put(varint: difference << 1 | 1)
-      if difference >> 63 != 0 { bytes.append(1) } else { bytes.append(0) }
-    }
-    time = stamp.time
-  }
+  private struct Writer {
+    let bytes: UnsafeMutableRawBufferPointer
+    var index: Int
+    var time: UInt64
 
-  private mutating func put(varint value: UInt64) {
-    var value = value
-    while value >= 128 {
-      bytes.append(UInt8(truncatingIfNeeded: value) | 128)
-      value >>= 7
+    @inline(__always)
+    mutating func put(_ entry: StampBlocks.Entry, gap: UInt64) {
+      let state = entry.state
+      let hasCellStamp = state.cellStamp != state.existenceStamp
+      let hasSilence = state.silence != StampBlockCoding.plainSilence(state)
+      put(varint: gap)
+      let low = entry.fingerprint.low
+      put(UInt8(truncatingIfNeeded: low >> 8))
+      put(UInt8(truncatingIfNeeded: low))
+      var flags = state.existence.rawValue
+      if state.isKept { flags |= Flags.isKept }
+      if state.localKey != nil { flags |= Flags.hasLocalKey }
+      if hasCellStamp { flags |= Flags.hasCellStamp }
+      if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
+      if state.existenceStamp == .zero { flags |= Flags.isUnstamped }
+      if hasSilence { flags |= Flags.hasSilence }
+      put(flags)
+      if let key = state.localKey { put(varint: StampBlockCoding.zigzag(key)) }
+      if state.existenceStamp != .zero { put(state.existenceStamp) }
+      if hasCellStamp { put(state.cellStamp) }
+      if hasSilence { put(state.silence) }
+      guard !state.exceptions.isEmpty else { return }
+      put(varint: UInt64(state.exceptions.count))
+      for cell in state.exceptions {
+        put(varint: UInt64(cell.column))
+        put(cell.stamp)
+      }
     }
-    bytes.append(UInt8(value))
+
+    private mutating func put(_ stamp: LocalStamp) {
+      if stamp == .zero { return put(0 as UInt8) }
+      put(varint: UInt64(stamp.client) + 1)
+      // The lowest bit gives the unit of the difference.
+      if (stamp.time | time) & StampBlockCoding.count == 0 {
+        let difference = Int64(stamp.time >> 16) - Int64(time >> 16)
+        put(varint: StampBlockCoding.zigzag(difference) << 1)
+      } else {
+        let difference = StampBlockCoding.zigzag(Int64(bitPattern: stamp.time &- time))
+        put(varint: difference << 1 | 1)
+        put(difference >> 63 != 0 ? 1 : 0 as UInt8)
+      }
+      time = stamp.time
+    }
+
+    @inline(__always)
+    private mutating func put(varint value: UInt64) {
+      var value = value
+      while value >= 128 {
+        put(UInt8(truncatingIfNeeded: value) | 128)
+        value >>= 7
+      }
+      put(UInt8(truncatingIfNeeded: value))
+    }
+
+    @inline(__always)
+    private mutating func put(_ byte: UInt8) {
+      bytes[index] = byte
+      index &+= 1
+    }
   }
 
   private static func zigzag(_ value: Int64) -> UInt64 {
@@ -93,11 +137,15 @@ struct StampBlockCoding {
 
   // MARK: - Decoding
 
-  static func decode(_ content: UnsafeRawBufferPointer) throws -> [StampBlocks.Entry] {
+  /// Returns the entries of a block. A state with a stamp for a column from `columnCount` on is
+  /// damaged.
+  static func decode(
+    _ content: UnsafeRawBufferPointer, columnCount: Int = .max
+  ) throws -> [StampBlocks.Entry] {
     var reader = Reader(content: content, index: 1)
     guard content.first == version else { throw damage }
     var entries: [StampBlocks.Entry] = []
-    entries.reserveCapacity(content.count / 14 + 1)
+    entries.reserveCapacity(content.count / 11 + 1)
     var previous = RowFingerprint(high: 0, low: 0)
     var time: UInt64 = 0
     while reader.index < content.count {
@@ -119,26 +167,27 @@ struct StampBlockCoding {
       let cellStamp = flags & Flags.hasCellStamp != 0 ? try reader.stamp(&time) : existenceStamp
       let usualSilence = existence == .deleted ? existenceStamp : .zero
       let silence = flags & Flags.hasSilence != 0 ? try reader.stamp(&time) : usualSilence
-      let exceptions = flags & Flags.hasExceptions != 0 ? try cells(&reader, &time) : []
+      let exceptions =
+        flags & Flags.hasExceptions != 0 ? try cells(&reader, &time, columnCount) : []
       let state = RowState(
         existence: existence, existenceStamp: existenceStamp, cellStamp: cellStamp,
         exceptions: exceptions, silence: silence, isKept: flags & Flags.isKept != 0,
         localKey: localKey)
-      entries.append((fingerprint, state))
+      entries.append(StampBlocks.Entry(fingerprint: fingerprint, state: state))
     }
     return entries
   }
 
-  private static func cells(_ reader: inout Reader, _ time: inout UInt64) throws -> [RowState.Cell]
-  {
+  private static func cells(
+    _ reader: inout Reader, _ time: inout UInt64, _ columnCount: Int
+  ) throws -> [RowState.Cell] {
     let count = try reader.varint()
     guard count <= UInt64(reader.content.count) else { throw damage }
+    // Most rows have one exception, and a literal is the fastest array.
+    if count == 1 { return [try reader.cell(&time, columnCount)] }
     var cells: [RowState.Cell] = []
     cells.reserveCapacity(Int(count))
-    for _ in 0..<count {
-      guard let column = Int32(exactly: try reader.varint()) else { throw damage }
-      cells.append(RowState.Cell(column: column, stamp: try reader.stamp(&time)))
-    }
+    for _ in 0..<count { cells.append(try reader.cell(&time, columnCount)) }
     return cells
   }
 
@@ -170,6 +219,32 @@ struct StampBlockCoding {
 
     @inline(__always)
     mutating func varint() throws -> UInt64 {
+      // Most numbers have one byte.
+      if index < content.count, content[index] < 128 {
+        defer { index &+= 1 }
+        return UInt64(content[index])
+      }
+      return try longVarint()
+    }
+
+    /// Reads a number of up to eight bytes at once: its last byte is the first one without the upper
+    /// bit.
+    private mutating func longVarint() throws -> UInt64 {
+      guard index + 8 <= content.count else { return try varintBytewise() }
+      let word = UInt64(
+        littleEndian: content.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+      let ends = ~word & 0x8080_8080_8080_8080
+      guard ends != 0 else { return try varintBytewise() }
+      index &+= (ends.trailingZeroBitCount &+ 1) / 8
+      // Keeps the bytes up to the last one, and closes the gaps between their seven bits each:
+      // within pairs of bytes, then within fours, then between the halves.
+      var value = word & (ends ^ (ends &- 1)) & 0x7F7F_7F7F_7F7F_7F7F
+      value = value & 0x007F_007F_007F_007F | (value & 0x7F00_7F00_7F00_7F00) &>> 1
+      value = value & 0x0000_3FFF_0000_3FFF | (value & 0x3FFF_0000_3FFF_0000) &>> 2
+      return value & 0x0000_0000_0FFF_FFFF | (value & 0x0FFF_FFFF_0000_0000) &>> 4
+    }
+
+    private mutating func varintBytewise() throws -> UInt64 {
       var index = index
       var value: UInt64 = 0
       var shift: UInt64 = 0
@@ -184,6 +259,13 @@ struct StampBlockCoding {
         shift &+= 7
       }
       throw StampBlockCoding.damage
+    }
+
+    mutating func cell(_ time: inout UInt64, _ columnCount: Int) throws -> RowState.Cell {
+      guard let column = Int32(exactly: try varint()), column < columnCount else {
+        throw StampBlockCoding.damage
+      }
+      return RowState.Cell(column: column, stamp: try stamp(&time))
     }
 
     @inline(__always)

@@ -9,7 +9,11 @@ import SyncModel
 /// once. A block covers the fingerprints from its key up to the key of the next block; the first
 /// block has the key 0.
 final class StampBlocks {
-  typealias Entry = (fingerprint: RowFingerprint, state: RowState)
+  /// The state of one row. A tuple would be copied several times slower.
+  struct Entry: Hashable {
+    var fingerprint: RowFingerprint
+    var state: RowState
+  }
 
   /// Blocks are cut so that they fit on a page of 4,096 bytes.
   static let standardCapacity = 3_900
@@ -53,21 +57,27 @@ final class StampBlocks {
   /// Returns the states of rows, `nil` for a row without one. The fingerprints must be in ascending
   /// order.
   func states(of fingerprints: [RowFingerprint]) throws -> [RowState?] {
+    try states(of: fingerprints, inOrder: Array(fingerprints.indices))
+  }
+
+  /// Returns the states of rows, `nil` for a row without one.
+  ///
+  /// - Parameter order: The positions of all rows, in ascending order of fingerprint.
+  func states(of fingerprints: [RowFingerprint], inOrder order: [Int]) throws -> [RowState?] {
     var result = [RowState?](repeating: nil, count: fingerprints.count)
     var index = 0
-    while index < fingerprints.count {
-      guard let block = try block(covering: fingerprints[index].high) else { break }
+    while index < order.count {
+      guard let block = try block(covering: fingerprints[order[index]].high) else { break }
       var position = 0
-      while index < fingerprints.count, block.covers(fingerprints[index].high) {
-        while position < block.entries.count,
-          block.entries[position].fingerprint < fingerprints[index]
-        {
+      while index < order.count {
+        let row = order[index]
+        let fingerprint = fingerprints[row]
+        guard block.covers(fingerprint.high) else { break }
+        while position < block.entries.count, block.entries[position].fingerprint < fingerprint {
           position += 1
         }
-        if position < block.entries.count,
-          block.entries[position].fingerprint == fingerprints[index]
-        {
-          result[index] = block.entries[position].state
+        if position < block.entries.count, block.entries[position].fingerprint == fingerprint {
+          result[row] = block.entries[position].state
         }
         index += 1
       }
@@ -99,18 +109,30 @@ final class StampBlocks {
   func forgetMemory() { recent = [:] }
 
   /// Stores the states of rows, given in ascending order of fingerprint, each row once. `nil`
-  /// removes a state. If two rows have the same fingerprint, which only a forger makes, the last
-  /// state is stored: a block with a fingerprint twice would be damaged.
+  /// removes a state.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
+    try store(
+      changes.map(\.state), of: changes.map(\.fingerprint), inOrder: Array(changes.indices))
+  }
+
+  /// Stores the states of rows. `nil` removes a state. If two rows have the same fingerprint, which
+  /// only a forger makes, the last state is stored: a block with a fingerprint twice would be
+  /// damaged.
+  ///
+  /// - Parameter order: The positions of the rows whose states are stored, each once, in ascending
+  ///   order of fingerprint.
+  func store(
+    _ states: [RowState?], of fingerprints: [RowFingerprint], inOrder order: [Int]
+  ) throws {
     // If writing fails, nothing is remembered.
     var remembered: [RowFingerprint: RowState?] = [:]
     swap(&remembered, &recent)
     var index = 0
     /// Entries that did not fill a block and go into the next one.
     var rest: [Entry] = []
-    while index < changes.count {
+    while index < order.count {
       var block =
-        try block(covering: changes[index].fingerprint.high)
+        try block(covering: fingerprints[order[index]].high)
         ?? Block(first: 0, end: nil, entries: [])
       var merged = rest
       if let first = rest.first {
@@ -121,41 +143,43 @@ final class StampBlocks {
       }
       merged.reserveCapacity(merged.count + block.entries.count + 16)
       var position = 0
-      while index < changes.count, block.covers(changes[index].fingerprint.high) {
-        let change = changes[index]
-        while position < block.entries.count,
-          block.entries[position].fingerprint < change.fingerprint
-        {
+      while index < order.count {
+        let row = order[index]
+        let fingerprint = fingerprints[row]
+        guard block.covers(fingerprint.high) else { break }
+        while position < block.entries.count, block.entries[position].fingerprint < fingerprint {
           merged.append(block.entries[position])
           position += 1
         }
-        if position < block.entries.count,
-          block.entries[position].fingerprint == change.fingerprint
-        {
+        if position < block.entries.count, block.entries[position].fingerprint == fingerprint {
           position += 1
         }
         index += 1
-        if index < changes.count, changes[index].fingerprint == change.fingerprint { continue }
-        if let state = change.state { merged.append((change.fingerprint, state)) }
+        if index < order.count, fingerprints[order[index]] == fingerprint { continue }
+        if let state = states[row] {
+          merged.append(Entry(fingerprint: fingerprint, state: state))
+        }
       }
       merged.append(contentsOf: block.entries[position...])
       let isNextTouched =
-        try index < changes.count && block.end != nil
-        && covers(block.end, changes[index].fingerprint.high)
+        try index < order.count && block.end != nil
+        && covers(block.end, fingerprints[order[index]].high)
       rest = try write(merged, replacing: block, handsOnRest: isNextTouched)
     }
     if !remembered.isEmpty {
-      for change in changes where remembered[change.fingerprint] != nil {
-        remembered.updateValue(change.state, forKey: change.fingerprint)
+      for row in order where remembered[fingerprints[row]] != nil {
+        remembered.updateValue(states[row], forKey: fingerprints[row])
       }
     }
     swap(&remembered, &recent)
   }
 
   /// Calls `body` with every state, in order of fingerprint.
-  func forEach(_ body: (Entry) throws -> Void) throws {
+  func forEach(_ body: (RowFingerprint, RowState) throws -> Void) throws {
     while try scanning.step() {
-      for entry in try entries(in: scanning.content(at: 0)) { try body(entry) }
+      for entry in try StampBlockCoding.decode(scanning.content(at: 0), columnCount: columnCount) {
+        try body(entry.fingerprint, entry.state)
+      }
     }
   }
 
@@ -184,21 +208,11 @@ final class StampBlocks {
     }
   }
 
-  private func entries(in content: UnsafeRawBufferPointer) throws -> [Entry] {
-    let entries = try StampBlockCoding.decode(content)
-    let knowsAll = entries.allSatisfy { entry in
-      entry.state.exceptions.isEmpty
-        || entry.state.exceptions.allSatisfy { $0.column >= 0 && $0.column < columnCount }
-    }
-    guard knowsAll else { throw StampBlockCoding.damage }
-    return entries
-  }
-
   private func block(covering high: UInt64) throws -> Block? {
     covering.bind(Int64(high), at: 1)
     guard try covering.step() else { return nil }
     let first: UInt64 = try covering.number(at: 0)
-    let entries = try entries(in: covering.content(at: 1))
+    let entries = try StampBlockCoding.decode(covering.content(at: 1), columnCount: columnCount)
     covering.reset()
     following.bind(Int64(first), at: 1)
     let end = try following.step() ? try following.number(at: 0) as UInt64 : nil
@@ -236,17 +250,18 @@ final class StampBlocks {
     var first = block.first
     var start = 0
     var coder = StampBlockCoding()
-    for (index, entry) in entries.enumerated() {
+    for index in entries.indices {
       // Two rows whose upper bits agree have to stay in one block.
-      let canCut = index > 0 && entries[index - 1].fingerprint.high != entry.fingerprint.high
+      let canCut =
+        index > 0 && entries[index - 1].fingerprint.high != entries[index].fingerprint.high
       let limit = entries.count - index > 40 ? packed : capacity
       if canCut, coder.byteCount > limit {
         try put(coder, at: first)
         coder = StampBlockCoding()
-        first = entry.fingerprint.high
+        first = entries[index].fingerprint.high
         start = index
       }
-      coder.append(entry)
+      coder.append(entries[index])
     }
     if handsOnRest, start > 0, coder.byteCount < packed { return Array(entries[start...]) }
     try put(coder, at: first)

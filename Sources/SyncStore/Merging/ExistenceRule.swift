@@ -137,8 +137,10 @@ final class ExistenceRule {
   /// identity.
   private func isReferredOtherwise(_ row: WorkingRow) -> Bool {
     guard row.values != row.loadedValues else { return false }
+    let inbound = session.schema.inbound(to: row.key.table)
+    guard !inbound.isEmpty else { return false }
     let table = session.schema[row.key.table]
-    return session.schema.inbound(to: table).contains { key in
+    return inbound.contains { key in
       !table.identifies(key)
         && key.parentColumns.contains { name in
           table.columns.firstIndex { $0.name.folded == name.folded }
@@ -150,7 +152,7 @@ final class ExistenceRule {
   /// Returns whether a row's key contains the number of a row that is not in its table. If that row
   /// comes back, it may get another number, and all rows that refer to this row have to follow.
   private func mayBeRenumbered(_ row: WorkingRow) -> Bool {
-    guard row.shown != nil else { return false }
+    guard row.shown != nil, session.schema[row.key.table].hasKeysInIdentity else { return false }
     let table = session.schema[row.key.table]
     return table.identityPositions.contains { position in
       guard case .key(let parent) = table.columns[position].domain,

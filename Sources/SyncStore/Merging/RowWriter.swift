@@ -156,6 +156,7 @@ final class RowWriter {
   /// The rows that rows to be shown contain in their identities, if they can be shown without them
   /// (``StoreSchema/namers(of:)``).
   private lazy var named: Set<RowKey> = {
+    guard session.schema.hasNamers else { return [] }
     var named: Set<RowKey> = []
     for row in set.rows where row.isVisible && !row.isUnseen {
       for target in namedRows(of: row) { named.insert(target) }
@@ -234,7 +235,7 @@ final class RowWriter {
   private func update(_ row: WorkingRow) throws -> Bool {
     guard let shown = row.shown else { return false }
     let access = try session.access(row.key.table)
-    let leftAlone = try columnsLeftAlone(row, access.table)
+    let leftAlone = try columnsLeftAlone(row)
     var columns: [Int] = []
     var values: [Value] = []
     for (position, column) in access.table.columns.enumerated() {
@@ -253,8 +254,11 @@ final class RowWriter {
   /// Returns the columns that are not written until the table is compared, since a program has
   /// remade it: those in which the table differs from the merged state although no change was
   /// merged. Such a difference may be an edit that was not seen yet.
-  private func columnsLeftAlone(_ row: WorkingRow, _ table: TableSchema) throws -> Set<Int> {
-    guard let shown = row.shown, try session.tablesToCompare().contains(table.id) else { return [] }
+  private func columnsLeftAlone(_ row: WorkingRow) throws -> Set<Int> {
+    guard let shown = row.shown, try session.tablesToCompare().contains(row.key.table) else {
+      return []
+    }
+    let table = session.schema[row.key.table]
     return try Set(
       table.columns.indices.filter { position in
         guard let value = row.shownValue(position),
@@ -277,15 +281,31 @@ final class RowWriter {
     }
   }
 
+  /// The states of a table's rows that are to be stored.
+  private struct States {
+    private var states: [RowState?] = []
+    private var fingerprints: [RowFingerprint] = []
+
+    mutating func append(_ state: RowState?, of row: WorkingRow) {
+      states.append(state)
+      fingerprints.append(row.fingerprint)
+    }
+
+    func store(in blocks: StampBlocks) throws {
+      let order = fingerprints.indices.sorted { fingerprints[$0] < fingerprints[$1] }
+      try blocks.store(states, of: fingerprints, inOrder: order)
+    }
+  }
+
   /// Writes the states of the rows, their entries (``KeptRow``), and the references and claims by
   /// which the entries are found.
   func writeBookkeeping() throws {
-    var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
+    var changes: [Int: States] = [:]
     for row in set.rows {
       let table = session.schema[row.key.table]
       if row.isUnseen, row.isDead == row.wasDead {
         try writeUnseen(row, table)
-        changes[table.id, default: []].append((row.fingerprint, row.state))
+        changes[table.id, default: States()].append(row.state, of: row)
         continue
       }
       if row.wasKept { try session.keptRows.remove(row.key) }
@@ -305,11 +325,9 @@ final class RowWriter {
         // A parked row remembers its key too: it may get it again.
         row.state.localKey = row.localKey ?? row.state.localKey
       }
-      changes[table.id, default: []].append((row.fingerprint, row.storedState))
+      changes[table.id, default: States()].append(row.storedState, of: row)
     }
-    for (table, changes) in changes {
-      try session.access(table).stamps.store(changes.sorted { $0.fingerprint < $1.fingerprint })
-    }
+    for (table, changes) in changes { try changes.store(in: session.access(table).stamps) }
     try freeNeedlessKeys()
   }
 
@@ -351,7 +369,7 @@ final class RowWriter {
         guard let value = row.values[column] else { continue }
         if try session.isAmbiguous(value, in: table.columns[column]) { differing.insert(column) }
       }
-      differing.formUnion(try columnsLeftAlone(row, table))
+      differing.formUnion(try columnsLeftAlone(row))
       let cells = differing.sorted().compactMap { column in
         row.values[column].map { (column: column, value: $0) }
       }

@@ -81,8 +81,10 @@ struct CopiedVersions {
   static func isMade(
     by change: WorkingSet.Change, _ row: WorkingRow, _ session: StoreSession
   ) throws -> Bool {
+    // Every change asks this: the rest would copy the table's schema.
+    guard session.schema[row.key.table].mergeType == .keepBoth else { return false }
     let table = session.schema[row.key.table]
-    guard table.mergeType == .keepBoth, try canBeCopy(row.key, in: table) else { return false }
+    guard try canBeCopy(row.key, in: table) else { return false }
     switch (change.action, row.state.existence) {
     case (.insert, .deleted):
       // An insertion that is later than a known version brings an edited row back to life.

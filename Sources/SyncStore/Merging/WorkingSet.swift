@@ -62,8 +62,13 @@ final class WorkingSet {
     let table = access.table
     var shown: ShownRow?
     var localKey: Int64?
-    var values = try keyValues(of: key, table)
-    if try !session.countsAsAbsent(key, state), let found = try access.shown(key.identity) {
+    let found = try session.countsAsAbsent(key, state) ? nil : access.shown(key.identity)
+    // The table gives all values of a row that is shown, but only the identity tells a reference in
+    // the key from a plain value.
+    var values =
+      try found == nil || table.hasKeysInIdentity
+      ? keyValues(of: key, table) : [Value?](repeating: nil, count: table.columns.count)
+    if let found {
       shown = ShownRow(key: found.key, values: found.values)
       localKey = found.localKey
       for (position, column) in table.columns.enumerated() {

@@ -209,12 +209,12 @@ extension SQLStatement {
     return true
   }
 
-  /// Binds a value of a column whose content begins at `content`, without
-  /// copying it.
-  @inline(__always)
-  func bind(_ column: ValueColumn, _ index: Int, content: UnsafeRawPointer, at position: Int) {
-    let word = column.words[index]
-    switch column.kinds[index] {
+  /// Binds a value as a ``ValueColumn`` stores it, without copying its content: `content` is where the
+  /// content of the column begins.
+  ///
+  /// It takes the parts of the value, since the column would be retained and released for each value.
+  func bind(kind: UInt8, word: UInt64, content: UnsafeRawPointer, at position: Int) {
+    switch kind {
     case ValueKind.integer.rawValue:
       sqlite3_bind_int64(handle, Int32(position), Int64(bitPattern: word))
     case ValueKind.real.rawValue:

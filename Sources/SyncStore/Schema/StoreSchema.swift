@@ -37,6 +37,9 @@ struct StoreSchema {
   /// their row as long as a row contains them. Returns none otherwise.
   func namers(of table: Int) -> [Namer] { allNamers[table] ?? [] }
 
+  /// Whether any table has such columns (``namers(of:)``).
+  var hasNamers: Bool { !allNamers.isEmpty }
+
   /// The tables that have such columns (``namers(of:)``).
   var namedTables: [TableSchema] { allNamers.keys.sorted().map { self[$0] } }
 
@@ -70,9 +73,10 @@ struct StoreSchema {
   func table(wireName: SQLName) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
 
   /// Returns the foreign keys that refer to a table.
-  func inbound(to table: TableSchema) -> [ForeignKey] {
-    inbound[table.id] ?? []
-  }
+  func inbound(to table: TableSchema) -> [ForeignKey] { inbound(to: table.id) }
+
+  /// Returns the foreign keys that refer to the table with an id.
+  func inbound(to table: Int) -> [ForeignKey] { inbound[table] ?? [] }
 
   /// Returns the tables to which the given tables refer, directly or through others.
   func ancestors(of tables: Set<Int>) -> Set<Int> {
@@ -203,6 +207,8 @@ struct TableSchema {
   }
 
   /// Positions of the identity's columns; empty for surrogates.
+  // Inlined, as below: the steps of merging ask for every row, and a call would copy the table.
+  @inline(__always)
   var identityPositions: [Int] {
     switch identity {
     case .surrogate: []
@@ -211,6 +217,7 @@ struct TableSchema {
   }
 
   /// Whether some columns of the identity are keys of rows.
+  @inline(__always)
   var hasKeysInIdentity: Bool { identityPositions.contains { columns[$0].isKeyed } }
 
   /// Whether rows are identified by references, in whole or in part.

@@ -7,6 +7,8 @@ struct ExportedRows {
   private let session: StoreSession
   private var changes: TableChanges
   private var shapes: [[Int]: UInt32] = [:]
+  /// The shape of the last row: most rows have the shape of the row before.
+  private var lastShape: (columns: [Int], number: UInt32)?
   /// The bytes of content at the last check for a full change set.
   private var checkedContent = 0
 
@@ -105,11 +107,17 @@ struct ExportedRows {
   }
 
   private mutating func shape(_ columns: [Int]) -> UInt32 {
-    if let shape = shapes[columns] { return shape }
-    let shape = UInt32(changes.shapes.count)
+    if let lastShape, lastShape.columns == columns { return lastShape.number }
+    let number = shapes[columns] ?? addShape(columns)
+    lastShape = (columns, number)
+    return number
+  }
+
+  private mutating func addShape(_ columns: [Int]) -> UInt32 {
+    let number = UInt32(changes.shapes.count)
     changes.shapes.append(columns)
-    shapes[columns] = shape
-    return shape
+    shapes[columns] = number
+    return number
   }
 
   // MARK: - Handing over
@@ -141,6 +149,7 @@ struct ExportedRows {
     try builder.add(changes)
     changes = Self.emptyChanges(table)
     shapes = [:]
+    lastShape = nil
     checkedContent = 0
   }
 }

@@ -15,6 +15,8 @@ final class TableExport {
   /// Whether another store may have the same log (``SharedLog``).
   private let isLogShared: Bool
   private let cellPositions: [Int]
+  /// The indexes of all cells: the shape of an insertion.
+  private let allCells: [Int]
   /// For each column its index among the cells; -1 for none.
   private let cellIndexes: [Int]
   private let hasReferences: Bool
@@ -63,6 +65,7 @@ final class TableExport {
     remakeNoticed = try session.remadeTables().first { $0.table.id == table.id }?.noticed
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
+    allCells = Array(cellPositions.indices)
     var indexes = Array(repeating: -1, count: table.columns.count)
     for (index, position) in cellPositions.enumerated() { indexes[position] = index }
     cellIndexes = indexes
@@ -82,10 +85,8 @@ final class TableExport {
   ) throws {
     let batch = canMove ? try addingFormerRows(to: batch) : batch
     let identities = try Identities(batch, table: table, access: access, session: session)
-    let order = identities.order
-    let stored = try access.stamps.states(of: order.map { identities.fingerprints[$0] })
-    var states = [RowState?](repeating: nil, count: batch.rows.count)
-    for (position, row) in order.enumerated() { states[row] = stored[position] }
+    var states = try access.stamps.states(
+      of: identities.fingerprints, inOrder: identities.order)
     var isChanged = [Bool](repeating: false, count: batch.rows.count)
     var gone: Set<RowIdentity> = []
 
@@ -98,11 +99,11 @@ final class TableExport {
         if try isShown(identity) || gone.contains(identity) { continue }
         if states[row] != nil || batch.rows[row].first != .insert { gone.insert(identity) }
       }
-      let key =
-        states[row]?.isKept == true
-        ? RowKey(table: table.id, identity: identities.identity(row)) : nil
-      let kept = try key.flatMap { try session.keptRows.row($0) }
       let old = states[row]
+      let kept =
+        old?.isKept == true
+        ? try session.keptRows.row(RowKey(table: table.id, identity: identities.identity(row)))
+        : nil
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
@@ -133,7 +134,7 @@ final class TableExport {
     }
     try rows.finishIfFull(builder)
     try access.stamps.store(
-      order.compactMap { isChanged[$0] ? (identities.fingerprints[$0], states[$0]) : nil })
+      states, of: identities.fingerprints, inOrder: identities.order.filter { isChanged[$0] })
   }
 
   /// Frees the key of a row that was inserted and deleted since the last sealing.
@@ -392,7 +393,7 @@ final class TableExport {
       rows.appendException(column: index, time: edited)
     }
     rows.appendRow(
-      row, of: batch, identities, action: .insert, time: time, cells: Array(cellPositions.indices))
+      row, of: batch, identities, action: .insert, time: time, cells: allCells)
     state = new
   }
 
@@ -413,27 +414,30 @@ final class TableExport {
     }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
-      if table.columns[position].domain == .counter,
-        inserted.contains(identities.fingerprints[row])
-      {
-        continue
-      }
-      if isAddedToSetCounter(position, log, batch, identities.fingerprints[row]) { continue }
-      let since = session.clients.stamp(old.stamp(of: position))
-      if let counter = counter(
-        at: position, row, log, batch, identities, kept, since: since, at: time)
-      {
-        guard let sum = counter.sums[session.ownClient], counter != counterBefore else { continue }
-        let added = CounterValue.added(
-          sum: sum.value, before: counterBefore?.sums[session.ownClient], since: since)
-        rows.appendCell(added.encoded, to: index)
-        shape.append(index)
-        note(sum.time, of: index, &rowTime)
-        continue
-      }
-      if table.columns[position].domain == .counter, !batch.isLast {
-        setCounters[identities.fingerprints[row], default: ColumnSet()]
-          .formUnion(ColumnSet(position))
+      if table.columns[position].domain == .counter {
+        let fingerprint = identities.fingerprints[row]
+        if inserted.contains(fingerprint)
+          || isAddedToSetCounter(position, log, batch, fingerprint)
+        {
+          continue
+        }
+        let since = session.clients.stamp(old.stamp(of: position))
+        if let counter = counter(
+          at: position, row, log, batch, identities, kept, since: since, at: time)
+        {
+          guard let sum = counter.sums[session.ownClient], counter != counterBefore else {
+            continue
+          }
+          let added = CounterValue.added(
+            sum: sum.value, before: counterBefore?.sums[session.ownClient], since: since)
+          rows.appendCell(added.encoded, to: index)
+          shape.append(index)
+          note(sum.time, of: index, &rowTime)
+          continue
+        }
+        if !batch.isLast {
+          setCounters[fingerprint, default: ColumnSet()].formUnion(ColumnSet(position))
+        }
       }
       // If edits win, the stamp is above that of a deletion by a device that knew the same changes.
       time = max(time.raised(above: old.stamp(of: position)), floor)
@@ -474,13 +478,12 @@ final class TableExport {
     }
   }
 
-  /// Returns the counter in a column with the additions since the last sealing; `nil` if the column
-  /// is not a counter, or was set to or from something other than a number.
+  /// Returns the counter in a counter column with the additions since the last sealing; `nil` if it
+  /// was set to or from something other than a number.
   private func counter(
     at position: Int, _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch,
     _ identities: Identities, _ kept: KeptRow?, since: Stamp, at time: HybridTime
   ) -> Counter? {
-    guard table.columns[position].domain == .counter else { return nil }
     let now = batch.cells[position][cellRows[position]]
     let known = kept?.cells.first { $0.column == position }
     let before =

@@ -52,11 +52,14 @@ struct EditLog {
     fileprivate var hasAllCells = false
     fileprivate var hasOnlyUpdates = true
     fileprivate var read = ColumnSet()
-    fileprivate var hash = Bits128(high: 0, low: 0)
+    fileprivate var hash: Bits128
 
-    init(oldest: CaptureTriggers.Entry, isPresent: Bool) {
+    init(
+      oldest: CaptureTriggers.Entry, isPresent: Bool, hash: Bits128 = Bits128(high: 0, low: 0)
+    ) {
       self.oldest = oldest
       self.isPresent = isPresent
+      self.hash = hash
     }
   }
 
@@ -103,6 +106,7 @@ struct EditLog {
   private let session: StoreSession
   private let collations: [KeyCollation]
   private let cellPositions: [Int]
+  private let baseColumns: [Int]
   /// The position of the first cell in the statement's result.
   private let firstCell: Int
   private let recorded: [Int]
@@ -120,6 +124,7 @@ struct EditLog {
       table.identity == .surrogate
       ? [.binary] : table.identityPositions.map { table.columns[$0].keyCollation }
     cellPositions = table.cellPositions
+    baseColumns = table.baseColumns
     firstCell = 4 + keys.count
     let match = zip(table.keyColumns, keys).map { "t.\(quoted($0)) = l.\($1)" }
     let logged = keys.map { "l.\($0)" }
@@ -145,7 +150,7 @@ struct EditLog {
       keys: Array(repeating: ValueColumn(), count: collations.count),
       cells: Array(repeating: ValueColumn(), count: table.columns.count),
       olds: Array(repeating: ValueColumn(), count: table.columns.count))
-    var positions: [Bits128: Int] = [:]
+    var positions: [KeyHash: Int] = [:]
     var key: [UInt8] = []
     while hasEntry {
       key.removeAll(keepingCapacity: true)
@@ -153,28 +158,49 @@ struct EditLog {
         statement.appendKey(at: 4 + index, collation: collations[index], to: &key)
       }
       let hash = session.hash(key)
-      if let position = positions[hash] {
-        try add(to: &batch.rows[position], &batch.cells, &batch.olds)
+      let position: Int
+      if let known = positions[KeyHash(hash)] {
+        position = known
       } else {
         if batch.rows.count == limit || batch.contentCount >= byteLimit {
           try rememberDeparted(of: batch)
           return batch
         }
-        positions[hash] = batch.rows.count
-        for index in collations.indices {
-          statement.append(at: 4 + index, to: &batch.keys[index])
-        }
-        var row = Row(oldest: try kind(), isPresent: statement.integer(at: 3) != 0)
-        row.hash = hash
-        if !row.isPresent { try departed?.recall(&row) }
-        try add(to: &row, &batch.cells, &batch.olds)
-        batch.rows.append(row)
+        position = batch.rows.count
+        positions[KeyHash(hash)] = position
+        try appendRow(hash, to: &batch)
       }
+      try add(to: &batch.rows[position], &batch.cells, &batch.olds)
       batch.entryCount += 1
       hasEntry = try statement.step()
     }
     batch.isLast = true
     return batch
+  }
+
+  /// The hash of a row's key in a dictionary: a lookup would call the functions of ``Bits128``, which
+  /// is in another module.
+  private struct KeyHash: Hashable {
+    private let high: UInt64
+    private let low: UInt64
+
+    init(_ hash: Bits128) {
+      high = hash.high
+      low = hash.low
+    }
+
+    /// Hashes one half, which is a hash by a secret already.
+    func hash(into hasher: inout Hasher) { hasher.combine(low) }
+  }
+
+  /// Appends the row of the current entry, which is its oldest one in the batch.
+  private func appendRow(_ hash: Bits128, to batch: inout Batch) throws {
+    for index in collations.indices {
+      statement.append(at: 4 + index, to: &batch.keys[index])
+    }
+    let isPresent = statement.integer(at: 3) != 0
+    batch.rows.append(Row(oldest: try kind(), isPresent: isPresent, hash: hash))
+    if !isPresent { try departed?.recall(&batch.rows[batch.rows.count - 1]) }
   }
 
   private mutating func rememberDeparted(of batch: Batch) throws {
@@ -260,7 +286,7 @@ struct EditLog {
   private func readBases(
     _ columns: ColumnSet, of row: inout Row, _ olds: inout [ValueColumn]
   ) {
-    for position in table.baseColumns
+    for position in baseColumns
     where columns.contains(position) && row.bases[position] == nil {
       guard let offset = recorded.firstIndex(of: position) else { continue }
       row.bases[position] = olds[position].count
@@ -284,7 +310,8 @@ struct EditLog {
     row.cells.removeAll()
     row.cells.reserveCapacity(cellPositions.count)
     for (offset, position) in cellPositions.enumerated() {
-      row.cells.append(Cell(column: position, index: cells[position].count))
+      // To ask the column for its count would copy the column.
+      row.cells.append(Cell(column: position, index: cells[position].kinds.count))
       statement.append(at: firstCell + offset, to: &cells[position])
     }
   }
@@ -295,7 +322,7 @@ struct EditLog {
     guard row.read != columns else { return }
     for (offset, position) in cellPositions.enumerated()
     where columns.contains(position) && !row.read.contains(position) {
-      row.cells.append(Cell(column: position, index: cells[position].count))
+      row.cells.append(Cell(column: position, index: cells[position].kinds.count))
       statement.append(at: firstCell + offset, to: &cells[position])
     }
     row.read.formUnion(columns)

@@ -140,7 +140,7 @@ final class StoreSession {
 
   /// Returns the fingerprint by which a row is found among the stamps.
   func fingerprint(_ identity: UnsafeRawBufferPointer, of kind: IdentityKind) -> RowFingerprint {
-    if kind == .surrogate, identity.count == 16 {
+    if case .surrogate = kind, identity.count == 16 {
       let word = UInt64(
         bigEndian: identity.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
       let low = UInt16(bigEndian: identity.loadUnaligned(as: UInt16.self))
