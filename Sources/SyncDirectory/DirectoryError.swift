@@ -169,22 +169,22 @@ extension DirectoryError.Code {
   fileprivate var usualRemedy: Remedy {
     switch self {
     case .away: "Connect or mount the shared directory, then sync again."
-    case .noAnswer: "Check the connection to the shared directory, then sync again."
+    case .noAnswer: "Check the connection to the shared directory, then try again."
     case .notADirectory: "Name a folder, or move away what stands in its place."
-    case .notFound: "Sync again later; the file may not have arrived yet."
+    case .notFound: "Try again later; the file may not have arrived yet."
     case .notReadable: "Give this user permission to read the shared directory."
     case .notWritable: "Give this user permission to write to the shared directory."
     case .exists:
-      "Make sure that no other program changes files in the shared directory, then sync again."
-    case .tooLarge: "Move the file away if it does not belong to DocumentSync, then sync again."
+      "Make sure that no other program changes files in the shared directory, then try again."
+    case .tooLarge: "Move the file away if it does not belong to DocumentSync, then try again."
     case .notRegularFile: "Move away what stands in place of the file."
     case .notEmpty: "Empty the folder first."
     case .invalidPath: "Report this as a defect of DocumentSync."
-    case .noSpace: "Free some space in the shared directory, then sync again."
-    case .damaged: "Check the disk or the connection, then sync again."
-    case .transient: "Sync again in a moment."
+    case .noSpace: "Free some space in the shared directory, then try again."
+    case .damaged: "Check the disk or the connection, then try again."
+    case .transient: "Try again in a moment."
     case .localFile: "Check that the local disk has space and that the folder may be written."
-    default: "Check the connection and the disk, then sync again."
+    default: "Check the connection and the disk, then try again."
     }
   }
 }

@@ -67,11 +67,22 @@ package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     {
       return .backup
     }
-    if ["desktop.ini", "thumbs.db", ".ds_store", "icon\r", "lost+found"].contains(lower) {
-      return .system
-    }
+    if systemNames.contains(lower) { return .system }
     return lower.hasPrefix(".") ? .hidden : .unknown
   }
+
+  /// Whether a synchronizer or an operating system makes such files in folders by itself, such as
+  /// `.stfolder`. They do not show what the folder is for.
+  package var isOfSystem: Bool {
+    reason == .system || name.hasPrefix(".") && reason != .placeholder
+  }
+
+  /// Names without a leading dot, in lower case, that operating systems and servers give to files
+  /// and folders of their own; and one with a dot.
+  private static let systemNames: Set<String> = [
+    "desktop.ini", "thumbs.db", ".ds_store", "icon\r", "lost+found", "$recycle.bin",
+    "system volume information", "@eadir", "#recycle", "#snapshot",
+  ]
 
   /// Returns whether the name contains ` (2)`, `(2)` or the like.
   private static func hasCopyNumber(_ name: String) -> Bool {

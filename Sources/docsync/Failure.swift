@@ -81,6 +81,10 @@ struct Failure: Error, Sendable {
     if error.code == .fileExists, error.remedy.actions.contains(.synchronize) {
       return error.remedy.commandText
     }
+    // A set-up is not complete, which the remedy ends or completes.
+    if error.remedy.actions.contains(.leaveAbandoning), error.code == .directoryAway {
+      return error.remedy.commandText
+    }
     return remedies[error.code] ?? error.remedy.commandText
   }
 

@@ -68,6 +68,19 @@ import Testing
     try golden.expect("sync-none", "sync", "a.db")
   }
 
+  @Test func setUpWithATriggerThatNeedsAFunction() throws {
+    try scratch.sql(
+      "a.db",
+      """
+      CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);
+      CREATE TABLE words (word TEXT PRIMARY KEY);
+      CREATE TRIGGER hear AFTER INSERT ON notes
+      BEGIN INSERT INTO words VALUES (metaphone(new.title)); END;
+      """)
+    try golden.expect(
+      "init-dry-run-trigger", "init", "a.db", "--directory", "shared", "--dry-run")
+  }
+
   @Test func joinWithRowsThatHaveNullInTheirKey() throws {
     let table = "CREATE TABLE tags (name TEXT PRIMARY KEY, color TEXT)"
     try scratch.sql("a.db", "\(table); INSERT INTO tags VALUES ('red', 'r')")

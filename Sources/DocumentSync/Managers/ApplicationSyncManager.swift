@@ -65,6 +65,17 @@ public final class ApplicationSyncManager: Sendable {
     try await run(makeFindApplicationOperation(), onProgress)
   }
 
+  /// Returns the entries of a directory that belongs to no application yet, if
+  /// they belong neither to DocumentSync nor to a synchronizer or an operating
+  /// system, in order; none once an application is in the directory.
+  ///
+  /// Call it before you create the first document: if it returns names, ask
+  /// whether the directory is meant, or use a folder below it. Nothing else
+  /// looks for such files; they do no harm, and DocumentSync leaves them alone.
+  public func findOtherFiles() async throws -> [String] {
+    try await run(FindOtherFilesOperation(directory: directory, environment: environment))
+  }
+
   /// Returns the documents, including deleted ones, in order of identifier.
   ///
   /// - Parameters:

@@ -65,13 +65,17 @@ extension DocumentSyncManager {
   }
 
   /// Returns how the database at `path` would be synchronized; changes nothing.
+  /// It may be a store whose set-up is not complete.
   ///
   /// Throws `storeUnsuitable` if it cannot be synchronized as it is.
   public static func plan(
     storeAt path: String, configuration: StoreConfiguration = StoreConfiguration()
   ) throws -> StorePlan {
     do {
-      return try LocalStore.plan(at: path, configuration: configuration)
+      let isUnfinished =
+        try LocalStore.isUnderSync(at: path) && SetUpState.read(storeAt: path) != nil
+      return try LocalStore.plan(
+        at: path, configuration: configuration, ignoresBookkeeping: isUnfinished)
     } catch {
       throw SyncError.wrapping(error, operation: "look at the database", path: path)
     }

@@ -8,9 +8,14 @@ extension DocumentSyncManager {
   /// for other devices to join.
   ///
   /// If the directory holds no application, the call creates it. To complete an
-  /// interrupted call, repeat it. Errors, with nothing changed:
-  /// `alreadyUnderSync`; `storeUnsuitable` if the database cannot be
-  /// synchronized; `documentExists` if the document is in the directory already
+  /// interrupted call, repeat it; a call with another directory, document or
+  /// configuration ends what was begun, and begins again. If the call fails, it
+  /// takes back what it has done, or says that it could not; then repeat it, or
+  /// end the set-up with ``abandon(storeAt:directory:options:)``.
+  ///
+  /// Errors, with nothing changed: `alreadyUnderSync`; `storeUnsuitable` if the
+  /// database cannot be synchronized; `storeInDirectory` if it is inside the
+  /// directory; `documentExists` if the document is in the directory already
   /// (join it instead). If another device creates the document at the same time
   /// and that one counts, the call also throws `documentExists`; the database is
   /// then as it was before.
@@ -37,7 +42,32 @@ extension DocumentSyncManager {
     }
     options.events.send(.registered(binding))
     return DocumentSyncManager(
-      store: store, directory: directory, turns: operation.turns, options: options)
+      store: store, directory: directory, turns: operation.turns, options: options,
+      resumption: operation.resumption)
+  }
+
+  /// Takes the database at `path` out of sync, whatever its state: also if its
+  /// set-up is not complete, or its bookkeeping is damaged. It sends nothing,
+  /// tells no other device, and removes what only the bookkeeping contains.
+  ///
+  /// For a store that can be opened, ``removalLoss()`` lists what would be
+  /// lost, and ``leave(abandoning:isConfirmed:onProgress:)`` asks for a
+  /// confirmation.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the store.
+  ///   - directory: The shared directory, where it is now; `nil` takes its last
+  ///     known path.
+  ///   - options: The options; each has a default.
+  /// - Returns: `false` if files of an incomplete set-up stay in the directory,
+  ///   since it cannot be reached or other devices can use them.
+  @discardableResult
+  public static func abandon(
+    storeAt path: String, directory: (any SharedDirectory)? = nil, options: Options = Options()
+  ) async throws -> Bool {
+    try await OperationQueue().run(
+      AbandonOperation(path: path, directory: directory, environment: options.environment),
+      events: options.events, onProgress: nil)
   }
 
   /// Downloads the whole store of a document, puts it at `path` under sync, and

@@ -29,6 +29,9 @@ public final class DocumentSyncManager: Sendable {
   public let merged: MergedRows?
   /// The store in that file, if joining has replaced a store under sync.
   public let replaced: ReplacedStore?
+  /// What creating the document has done with a set-up that was interrupted
+  /// before.
+  package let resumption: SetUpState.Resumption?
   /// The events of the manager's operations, for any number of observers.
   public let events: SyncEvents
   private let queue: OperationQueue
@@ -41,8 +44,10 @@ public final class DocumentSyncManager: Sendable {
 
   init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, options: Options,
-    backup: String? = nil, merged: MergedRows? = nil, replaced: ReplacedStore? = nil
+    backup: String? = nil, merged: MergedRows? = nil, replaced: ReplacedStore? = nil,
+    resumption: SetUpState.Resumption? = nil
   ) {
+    self.resumption = resumption
     self.backup = backup
     self.merged = merged
     self.replaced = replaced

@@ -66,8 +66,9 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       try descriptions.check(verb)
       begin(.listing)
       let siblings = LocalSiblings(store: path, operation: verb)
-      try siblings.checkFree(existing)
+      try checkFree(siblings)
       try directory.check(for: .writing)
+      try StoreLocation.check(path, isOutside: directory, operation: verb)
       let files = SharedFiles(directory, context: OperationContext(self))
       let application = try ApplicationSteps(files).require(applicationIdentifier)
       let found = try DocumentSteps(files).require(document)
@@ -79,6 +80,15 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
           throw error
         }
       }
+    }
+  }
+
+  private func checkFree(_ siblings: LocalSiblings) throws {
+    do {
+      try siblings.checkFree(existing)
+    } catch let error as SyncError where error.remedy.actions.contains(.synchronize) {
+      guard let unfinished = try SetUpState.read(storeAt: path) else { throw error }
+      throw SetUpState.unfinished(unfinished.binding, path: path, operation: verb)
     }
   }
 

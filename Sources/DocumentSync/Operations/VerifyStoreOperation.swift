@@ -55,7 +55,18 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
             .recordDamaged, table: "docsync_meta",
             "The store's results of commands cannot be read.", detail: "commandState: \(reason)"))
       }
-      if let binding = store.binding { try compare(store, binding, context, &report) }
+      if let binding = store.binding {
+        if binding.ancestor == nil, store.records[StoreRecords.setUpKey] == nil {
+          report.findings.append(
+            VerifyReport.Finding(
+              .setUpUnfinished, table: "docsync_record",
+              "The set-up as the document “\(binding.documentIdentifier)” in "
+                + "\(binding.directory) is not complete."))
+          report.leftOut.append("the shared directory, since the set-up is not complete.")
+        } else {
+          try compare(store, binding, context, &report)
+        }
+      }
       report.sort()
       return report
     }

@@ -20,7 +20,7 @@ extension SharedFiles {
         .rootMissing, path: directory.location,
         "The shared directory is empty. It may not be mounted, or not downloaded yet.",
         remedy: "Connect or mount the shared directory, and wait until it has arrived completely, "
-          + "then sync again.",
+          + "then try again.",
         detail: "root \(binding.root)")
     }
     guard roots.contains(binding.root) else { throw otherRoot(binding, roots) }

@@ -205,7 +205,10 @@ struct StoreRecords {
   }
 
   /// Whether the set-up of the store was completed.
-  func isSetUp() throws -> Bool { try store.record(Key.setUp.rawValue) != nil }
+  func isSetUp() throws -> Bool { try store.record(Self.setUpKey) != nil }
+
+  /// The key of the record of a complete set-up.
+  static let setUpKey = Key.setUp.rawValue
 
   /// Records that the set-up is complete.
   func noteSetUp() throws { try store.setRecord(Key.setUp.rawValue, to: [1]) }

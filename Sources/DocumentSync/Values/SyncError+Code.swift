@@ -22,6 +22,8 @@ extension SyncError.Code {
   public static let notUnderSync = Self(rawValue: "notUnderSync")
   /// The set-up of the store began and did not finish.
   public static let setUpUnfinished = Self(rawValue: "setUpUnfinished")
+  /// The store is inside the shared directory, where other programs copy it.
+  public static let storeInDirectory = Self(rawValue: "storeInDirectory")
   /// The schema, or the configuration for it, cannot be synchronized.
   public static let storeUnsuitable = Self(rawValue: "storeUnsuitable")
   /// Another program kept the database locked for too long.
@@ -124,7 +126,7 @@ extension SyncError.Code {
     switch self {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway
     case .storeInUse, .storeBusy: .busy
-    case .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
+    case .storeInDirectory, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
       .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,
       .generationReplaced,
       .documentReplaced, .clientRemoved, .confirmationNeeded, .decisionUnsuitable, .forkedClient,

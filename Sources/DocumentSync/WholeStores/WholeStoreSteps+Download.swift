@@ -191,7 +191,8 @@ struct WholeStoreFailures {
       return files.context.error(
         .wholeStoreMissing, path: files.userPath(layout.wholeStores),
         "The copy of the database is not in the shared directory yet. The first upload may still be running.",
-        remedy: "\(wait), or \(upload).")
+        remedy: "\(wait), or \(upload). If the set-up of the document was given up, remove it with "
+          + "\(.deleteDocument).")
     }
     let reasons = failures.prefix(Self.greatestCount).map { Self.reason($0.error) }
     let others = failures.count - reasons.count

@@ -185,6 +185,8 @@ extension VerifyReport.Finding {
     case recordDamaged
     /// The store may have been copied, moved or restored.
     case storeMoved
+    /// The set-up of the store is not complete.
+    case setUpUnfinished
 
     // A store compared with its directory.
 

@@ -11,7 +11,7 @@ extension VerifyReport.Finding.Kind {
       .commandMissing, .markerAhead, .markerWithoutFiles, .markerAppliedBeyond,
       .markerWholeStoreMissing, .markerSegmentMissing, .generationPreviousMissing,
       .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
-      .directoryAway, .directoryBehind, .storeBehind, .storeRetired:
+      .directoryAway, .directoryBehind, .storeBehind, .storeRetired, .setUpUnfinished:
       .waiting
     default: .error
     }
@@ -194,6 +194,9 @@ extension VerifyReport.Finding.Kind {
       "Run \(.synchronize): it goes on as a new device, and all its edits arrive."
     case .storeMoved:
       "You need not do anything: the next \(.synchronize) makes it a device of its own."
+    case .setUpUnfinished:
+      "Complete it with the same \(.create) as before. To end it, take the store out of sync with "
+        + "\(.leaveAbandoning)."
     case .directoryAway: "Check the path, or connect the shared directory, then verify again."
     case .bindingMissing: "Run \(.synchronize), which says what has become of the document."
     case .ownFileMissing: "Run \(.synchronizeThoroughly), which puts back what is missing."

@@ -6,6 +6,8 @@ struct StoreSetUp {
   let database: Database
   let path: String
   let configuration: StoreConfiguration
+  /// Whether to look at a database as if it were not under sync.
+  var ignoresBookkeeping = false
 
   /// Puts the database at `path` under sync, in one transaction, and opens it.
   static func run(
@@ -34,7 +36,13 @@ struct StoreSetUp {
       database, schema, plainColumns: configuration.plainColumns)
     return StorePlan(
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut,
-      likelyReferences: try likely.found(), hints: try likely.hints())
+      likelyReferences: try likely.found(),
+      hints: try likely.hints()
+        + NeededFunctions(database).triggers(of: schema).map { missing in
+          StorePlan.Hint(
+            kind: .triggerNeedsFunction, table: missing.table, trigger: missing.object,
+            needed: missing.name)
+        })
   }
 
   private func run(_ binding: StoreBinding, _ options: StoreOptions) throws {
@@ -68,7 +76,7 @@ struct StoreSetUp {
 
   /// Reads the schema, and checks that the rows can be synchronized.
   private func checkedSchema() throws -> StoreSchema {
-    if try database.tableExists("docsync_meta") {
+    if !ignoresBookkeeping, try database.tableExists("docsync_meta") {
       let binding = try StoreIdentity.read(database, path).binding
       throw StoreError(
         .alreadyUnderSync, path: path,
@@ -77,6 +85,7 @@ struct StoreSetUp {
         remedy: "Synchronize it with \(.synchronize).")
     }
     let schema = try reader.read()
+    try NeededFunctions(database).check(path: path)
     try SetUpChecks.checkExclusions(configuration, database, path: path)
     for table in schema.tables { try SetUpChecks(table: table, path: path).run(database) }
     try SetUpChecks.checkForeignKeys(schema, database, path: path)

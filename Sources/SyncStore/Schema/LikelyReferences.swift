@@ -259,7 +259,7 @@ struct LikelyReferences {
         }
       }
     }
-    return result.sorted { ($0.table, $0.column) < ($1.table, $1.column) }
+    return result.sorted { ($0.table, $0.column ?? "") < ($1.table, $1.column ?? "") }
   }
 
   /// The hint to the rows of a table that have NULL in their key; `nil` if there are none.

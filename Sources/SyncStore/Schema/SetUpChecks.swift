@@ -30,21 +30,30 @@ struct SetUpChecks {
       remedy: "Create a unique index on exactly these columns first.")
   }
 
-  /// Refuses excluded columns that do not exist: with a misspelt name, a column that is to stay
-  /// here would be shared. The application may drop a column later, so this is not checked again.
+  /// Refuses excluded columns of the key, and those that do not exist: with a misspelt name, a
+  /// column that is to stay here would be shared. The application may drop a column later, so this is not checked again.
   static func checkExclusions(
     _ configuration: StoreConfiguration, _ database: Database, path: String
   ) throws {
     for (table, columns) in configuration.excludedColumns.sorted(by: { $0.key < $1.key }) {
-      let present = try Row.fetchAll(
-        database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))"
-      ).map { $0["name"] as SQLName }
+      let rows = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+      let present = rows.map { $0["name"] as SQLName }
       let known = Set(present.map { $0.folded })
-      for column in columns.sorted() where !known.contains(column.folded) {
-        throw StoreError(
-          .badConfiguration, path: path,
-          message: "There is no column \(quoted(column)) in \(quoted(table)).",
-          remedy: "Name one of: \(present.joined(separator: ", ")).")
+      let key = Set(rows.filter { ($0["pk"] as Int) > 0 }.map { ($0["name"] as SQLName).folded })
+      for column in columns.sorted() {
+        guard known.contains(column.folded) else {
+          throw StoreError(
+            .badConfiguration, path: path,
+            message: "There is no column \(quoted(column)) in \(quoted(table)).",
+            remedy: "Name one of: \(present.joined(separator: ", ")).")
+        }
+        guard !key.contains(column.folded) else {
+          throw StoreError(
+            .badConfiguration, path: path,
+            message: "\(quoted(table)).\(quoted(column)) identifies the rows and cannot be "
+              + "excluded.",
+            remedy: "Exclude the whole table with \(.exclude("\(table)")), or keep the column.")
+        }
       }
     }
   }

@@ -13,12 +13,31 @@ extension LocalStore {
     }
   }
 
+  /// Reads what the store at `path` is bound to, and one of its records, without opening the store:
+  /// nothing is checked or changed.
+  package static func look(
+    at path: String, record key: String
+  ) throws -> (binding: StoreBinding, configuration: StoreConfiguration, record: [UInt8]?) {
+    try DatabaseQueue.reading(path, busyTimeout: StoreOptions().busyTimeout) {
+      let stored = try StoreIdentity.read($0, path)
+      return (stored.binding, stored.configuration, try DeviceRecords(database: $0).read(key))
+    }
+  }
+
   /// Returns what ``create(at:binding:configuration:options:)`` would do, without writing: the
   /// tables with their identities, and the tables that are left out, with the reasons. Throws the
   /// same errors.
-  package static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
+  ///
+  /// - Parameter ignoresBookkeeping: Whether to look at a database that is under sync as if it were
+  ///   not.
+  package static func plan(
+    at path: String, configuration: StoreConfiguration, ignoresBookkeeping: Bool = false
+  ) throws -> StorePlan {
     try DatabaseQueue.reading(path, busyTimeout: StoreOptions().busyTimeout) {
-      try StoreSetUp(database: $0, path: path, configuration: configuration).plan()
+      try StoreSetUp(
+        database: $0, path: path, configuration: configuration,
+        ignoresBookkeeping: ignoresBookkeeping
+      ).plan()
     }
   }
 
@@ -68,6 +87,24 @@ extension LocalStore {
     } catch is Refusal {
       return false
     }
+  }
+
+  /// Takes the database at `path` out of sync, in one transaction, even if its bookkeeping is
+  /// damaged: does the same as ``removeBookkeeping(_:)`` without reading any of it.
+  package static func removeBookkeeping(
+    at path: String, of client: ClientIdentifier?, options: StoreOptions = StoreOptions()
+  ) throws {
+    try StoreError.checkFile(path)
+    try StoreError.mapping(path) {
+      let connection = try StoreConnection(
+        path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
+      try connection.queue.closing {
+        try connection.use { database in
+          try database.transaction(.immediate) { try Bookkeeping.remove(database) }
+        }
+      }
+    }
+    if let client { try options.forgetTokens(of: client) }
   }
 
   /// Checks the store at `path` against every rule, and changes nothing in it or beside it.

@@ -68,28 +68,38 @@ extension StorePlan {
       case keyCounter
       /// `column` of the key is NULL in some rows of `table`: they stay on this device.
       case keyMissing
+      /// `trigger` of `table` needs a function or a collation, `needed`, that only the application
+      /// defines: it does not run for changes from other devices.
+      case triggerNeedsFunction
     }
 
     /// The kind of the hint.
     public var kind: Kind
     /// The table that has the column.
     public var table: SQLName
-    /// The column that the hint is about.
-    public var column: SQLName
+    /// The column that the hint is about; `nil` if it is about a trigger.
+    public var column: SQLName?
     /// The table whose greatest key `column` holds.
     public var counted: SQLName?
     /// How many rows of `table` have NULL in their key, of a `keyMissing`.
     public var rowCount: Int?
+    /// The trigger, of a `triggerNeedsFunction`.
+    public var trigger: SQLName?
+    /// The name of the function or the collation, of a `triggerNeedsFunction`.
+    public var needed: String?
 
     /// Creates a hint from its parts.
     package init(
-      kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil, rowCount: Int? = nil
+      kind: Kind, table: SQLName, column: SQLName? = nil, counted: SQLName? = nil,
+      rowCount: Int? = nil, trigger: SQLName? = nil, needed: String? = nil
     ) {
       self.kind = kind
       self.table = table
       self.column = column
       self.counted = counted
       self.rowCount = rowCount
+      self.trigger = trigger
+      self.needed = needed
     }
   }
 }

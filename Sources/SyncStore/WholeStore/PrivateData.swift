@@ -53,8 +53,20 @@ struct PrivateData {
       "\(quoted($0["name"])) = \(($0["dflt_value"] as String?).map { "(\($0))" } ?? "NULL")"
     }
     guard !terms.isEmpty else { return }
-    try database.execute(
-      sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
+    do {
+      try database.execute(
+        sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
+    } catch let error as DatabaseError
+      where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH].contains(error.resultCode)
+    {
+      throw StoreError(
+        .badConfiguration, path: "",
+        message:
+          "The table \(quoted(table.name)) does not accept rows without its excluded columns: "
+          + "\(error.message ?? "a condition is violated").",
+        remedy: "Give each excluded column a default that the table accepts, or exclude the whole "
+          + "table with \(.exclude("\(table.name)")).", detail: error.description)
+    }
   }
 
   private func tablesWithRowsWithoutKey() throws -> [SQLName] {

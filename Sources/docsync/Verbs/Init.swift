@@ -12,6 +12,9 @@ struct Init: Verb {
       Adds bookkeeping tables (docsync_…) and triggers to the database, and uploads it to the \
       shared directory, for other devices to join. Your tables, columns and rows stay as they are.
 
+      Give docsync a folder of its own: the directory should be empty, or have been used by docsync \
+      before. The database must not be inside the shared directory.
+
       A name that holds a dot, a comma or an equals sign is put in double quotes, as in SQL: \
       --exclude '"odd.table"'.
       """)
@@ -36,6 +39,8 @@ struct Init: Verb {
   var client: String?
 
   @OptionGroup var schema: SchemaOptions
+
+  @OptionGroup var confirmation: DirectoryConfirmation
 
   @Flag(help: "Only show what would be synchronized; change nothing.")
   var dryRun = false
@@ -64,9 +69,12 @@ struct Init: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let document = document ?? defaultDocument(for: store)
     var configuration = schema.configuration
-    // After an interrupted set-up the store already contains its plan.
+    // The plan of a set-up that was interrupted contains the answers to the questions.
+    let isUnderSync = try DocumentSyncManager.isUnderSync(storeAt: store)
+    let before = isUnderSync ? try SetUpState.read(storeAt: store)?.configuration : nil
+    // A later set-up contains its plan.
     let plan =
-      try DocumentSyncManager.isUnderSync(storeAt: store) && !dryRun
+      isUnderSync && before == nil && !dryRun
       ? nil : try DocumentSyncManager.plan(storeAt: store, configuration: configuration)
     let likely = plan?.likelyReferences ?? []
     let undecided = schema.undecided(likely)
@@ -81,7 +89,15 @@ struct Init: Verb {
         json: result,
         lines: ["Nothing was changed. This is what would be done:"] + Self.plan(result))
     }
-    let answers = try await ReferenceQuestions(store: store, references: undecided).ask(console)
+    if plan != nil {
+      do {
+        try await DirectoryQuestion(path: directory.path, confirmation: confirmation).ask(console)
+      } catch let error as SyncError where before != nil && error.code == .directoryAway {
+        // The error below also says how to end the set-up.
+      }
+    }
+    let (known, open) = Self.answered(undecided, by: before)
+    let answers = try await ReferenceQuestions(store: store, references: open).ask(console) + known
     for reference in answers {
       configuration.references[reference.table, default: [:]][reference.column] = reference.parent
     }
@@ -107,14 +123,37 @@ struct Init: Verb {
     ).listDocuments().filter { !$0.isDeleted }
     try await manager.close()
     bar.clear()
-    return Outcome(json: result, lines: Self.lines(result, isOnlyDocument: documents.count <= 1))
+    return Outcome(
+      json: result,
+      lines: Self.lines(result, manager.resumption, isOnlyDocument: documents.count <= 1))
   }
 
-  private static func lines(_ result: Result, isOnlyDocument: Bool) -> [String] {
+  /// Divides questions into those that were answered with “yes” before a set-up was interrupted, and
+  /// those that were not answered.
+  private static func answered(
+    _ references: [StorePlan.LikelyReference], by before: StoreConfiguration?
+  ) -> (yes: [StorePlan.LikelyReference], open: [StorePlan.LikelyReference]) {
+    guard let before else { return ([], references) }
+    let yes = references.filter { before.references[$0.table]?[$0.column] == $0.parent }
+    let open = references.filter {
+      !yes.contains($0) && before.plainColumns[$0.table]?.contains($0.column) != true
+    }
+    return (yes, open)
+  }
+
+  private static func lines(
+    _ result: Result, _ resumption: SetUpState.Resumption?, isOnlyDocument: Bool
+  ) -> [String] {
     let join =
       "docsync join \(shellWord(result.document + ".db")) --directory \(shellWord(result.directory))"
       + (isOnlyDocument ? "" : " --document \(shellWord(result.document))")
-    var lines = [
+    var lines: [String] =
+      switch resumption {
+      case .completed: ["Completed the set-up that was interrupted before."]
+      case .replaced: ["Ended the set-up that was interrupted before, and began again."]
+      case nil: []
+      }
+    lines += [
       "\(result.store) is under sync as the document “\(result.document)” in \(result.directory)."
     ]
     lines += plan(result)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DocumentSync
+import SyncDirectory
 import SyncStore
 
 /// `docsync leave`
@@ -17,7 +18,12 @@ struct Leave: Verb {
 
   @OptionGroup var arguments: StoreArguments
 
-  @Flag(help: "Send nothing, and tell no other device: for a directory that is gone for good.")
+  @Flag(
+    help: ArgumentHelp(
+      "Send nothing, and tell no other device: for a directory that is gone for good.",
+      discussion:
+        "It also ends a set-up that is not complete, and works if docsync's tables in the "
+        + "database are damaged."))
   var abandon = false
 
   @OptionGroup var confirmation: ConfirmationOptions
@@ -58,6 +64,66 @@ struct Leave: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
+    do {
+      return try await leave(console)
+    } catch let error as SyncError where abandon && Self.canAbandon(error) {
+      return try await end(after: error, console)
+    }
+  }
+
+  /// Whether the bookkeeping can be removed although the store cannot be opened.
+  private static func canAbandon(_ error: SyncError) -> Bool {
+    [.setUpUnfinished, .storeDamaged, .storeUnsuitable, .storeFailed].contains(error.code)
+  }
+
+  /// Takes the store out of sync although it cannot be opened.
+  private func end(after error: SyncError, _ console: Console) async throws -> Outcome {
+    let isUnfinished = error.code == .setUpUnfinished
+    try await confirmation.ask(
+      isUnfinished
+        ? "This ends the set-up of \(arguments.store), which is not complete."
+        : "This takes \(arguments.store) out of sync, although docsync cannot read all of its own "
+          + "tables in it: \(error.message)",
+      isUnfinished
+        ? ["none of your data will be removed"]
+        : [
+          "hidden rows, edits that are not sent and the conflict journal cannot be listed; what "
+            + "only docsync's tables contain will be removed", "the rows of your tables stay",
+        ],
+      path: arguments.store, console)
+    let state = isUnfinished ? try SetUpState.read(storeAt: arguments.store) : nil
+    let isClean = try await DocumentSyncManager.abandon(
+      storeAt: arguments.store, directory: arguments.place.directory)
+    var lines = ["\(arguments.store) is an ordinary database again."]
+    if !isClean, let binding = state?.binding {
+      let (name, place) = (printable(binding.documentIdentifier), printable(binding.directory))
+      lines += [
+        Self.isThere(arguments.place.directory ?? FolderDirectory(root: binding.directory))
+          ? "The document “\(name)” stays in \(place), and other devices may use it. To delete it for "
+            + "all devices:"
+          : "Files of the document “\(name)” may still be in \(place). To remove them when the "
+            + "directory is there:",
+        "  docsync delete-document \(shellWord(binding.documentIdentifier)) --directory "
+          + shellWord(binding.directory),
+      ]
+    }
+    return Outcome(
+      json: Result(
+        store: arguments.store, hasLeft: true, document: state?.binding.documentIdentifier,
+        directory: state?.binding.directory, client: state?.binding.client.description),
+      lines: lines)
+  }
+
+  private static func isThere(_ directory: FolderDirectory) -> Bool {
+    do {
+      try directory.check(for: .reading)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private func leave(_ console: Console) async throws -> Outcome {
     guard try DocumentSyncManager.isUnderSync(storeAt: arguments.store) else {
       return Outcome(
         json: Result(store: arguments.store, hasLeft: false),
