@@ -5,7 +5,8 @@ import Testing
 
 @testable import SyncStore
 
-/// Tables that cannot be synchronized: they stay on their device and stop nothing.
+/// Tables that cannot be synchronized: new ones stay on their device and stop nothing; if one was
+/// synchronized before, nothing is synchronized until it can be again.
 @Suite struct UnsuitableTablesTests {
   let scratch: Scratch
 
@@ -125,7 +126,7 @@ import Testing
     #expect(status.leftOut[created.table] == created.reason)
     let unsuitable = try #require(
       status.unsuitableTables.first { $0.name == created.table })
-    #expect(!unsuitable.isSuspended && !unsuitable.message.isEmpty && !unsuitable.remedy.isEmpty)
+    #expect(!unsuitable.wasSynchronized && !unsuitable.message.isEmpty && !unsuitable.remedy.isEmpty)
     // Everything else goes on.
     try devices[0].run("UPDATE note SET body = 'A' WHERE id = 1; INSERT INTO other VALUES ('k', 1)")
     try devices[1].run("DELETE FROM note WHERE id = 2; INSERT INTO other VALUES ('l', 2)")
@@ -245,55 +246,101 @@ import Testing
         + "PRAGMA legacy_alter_table = OFF")
   }
 
+  private func expectStopped(_ device: Device, because problem: String) throws {
+    for stopped in [
+      { try device.store.checkTables() }, { _ = try device.store.digest() },
+      { _ = try device.store.snapshot(to: scratch.path + "/whole.db") },
+      { try device.store.checkCompleteness() },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: StoreError.self) { try stopped() }
+      #expect([.unsupportedSchema, .badConfiguration].contains(error?.code))
+      #expect(error?.message.contains(problem) ?? false, "\(String(describing: error))")
+      #expect(error?.message.contains("It was synchronized before") ?? false)
+    }
+  }
+
   @Test(arguments: [true, false], [true, false])
-  func aTableThatLosesItsKeyIsSuspended(isOpen: Bool, isSealed: Bool) throws {
+  func aTableThatLosesItsKeyStopsItsDeviceUntilItHasOne(isOpen: Bool, isSealed: Bool) throws {
     var devices = try devices()
     try devices[0].run("UPDATE note SET body = 'A' WHERE id = 1")
     if isSealed { try exchange(devices) }
     devices[0] = try devices[0].changed(isOpen: isOpen) { try migrate($0, keyless) }
     let status = try devices[0].store.status()
     #expect(status.leftOut["note"] == .noPrimaryKey && status.leftOut["tag"] == .reference)
-    #expect(status.unsuitableTables.map(\.isSuspended) == [true, true])
-    // Nothing is sent of it, and nothing is applied to it.
+    #expect(status.unsuitableTables.map(\.wasSynchronized) == [true, true])
     try devices[0].run(
       """
       PRAGMA foreign_keys = OFF; DELETE FROM note WHERE id = 3; INSERT INTO note VALUES (9, 'new');
       INSERT INTO tag VALUES ('blue', 9); INSERT INTO other VALUES ('k', 1);
       """)
+    try expectStopped(devices[0], because: "\"note\" has no primary key")
     try devices[1].run(
       """
       UPDATE note SET body = 'B' WHERE id = 2; DELETE FROM note WHERE id = 4;
       INSERT INTO note VALUES (5, 'e'); INSERT INTO tag VALUES ('green', 5);
       """)
-    try exchange(devices)
-    let bodies = "SELECT body FROM note ORDER BY 1"
-    let tags = "SELECT name, body FROM tag LEFT JOIN note ON note = id ORDER BY 1"
-    #expect(try devices[0].rows(bodies) == ["A", "b", "d", "new"])
-    #expect(
-      try devices[1].rows(bodies) == (isSealed ? ["A", "B", "c", "e"] : ["B", "a", "c", "e"]))
-    for device in devices { #expect(try device.rows("SELECT k FROM other") == ["k"]) }
-    #expect(try devices[0].store.status().unknownNames == [])
-    #expect(try devices[0].store.removalLoss().unknownRows.keys.sorted() == ["note", "tag"])
+    #expect(throws: StoreError.self) { _ = try devices[0].store.seal() }
+    #expect(throws: StoreError.self) { try devices[0].receive(from: devices[1]) }
+    let loss = try devices[0].store.removalLoss()
+    #expect(loss.unknownRows == [:])
     let findings = try LocalStore.verify(at: devices[0].path).report.findings
-    #expect(findings.map(\.kind) == [.schemaUnsuitable, .schemaUnsuitable])
-    // No other device may rely on a whole store without its rows.
-    #expect(throws: StoreError.self) {
-      _ = try devices[0].store.snapshot(to: scratch.path + "/whole.db")
-    }
+    #expect(Set(findings.map(\.kind)) == [.schemaUnsuitable])
+    #expect(findings.map(\.severity) == [.error, .error])
     // All goes on as after a remake.
     devices[0] = try devices[0].changed(isOpen: isOpen) { try migrate($0, keyed) }
     #expect(try devices[0].store.status().unsuitableTables == [])
-    try converge(devices, bodies, ["A", "B", "e", "new"])
-    #expect(try devices[1].rows(tags) == ["blue|new", "green|e", "red|A"])
+    try converge(devices, "SELECT body FROM note ORDER BY 1", ["A", "B", "e", "new"])
     for device in devices {
+      #expect(
+        try device.rows("SELECT name, body FROM tag LEFT JOIN note ON note = id ORDER BY 1")
+          == ["blue|new", "green|e", "red|A"])
+      #expect(try device.rows("SELECT k FROM other") == ["k"])
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
       #expect(try device.sealsNothing())
     }
     _ = try devices[0].store.snapshot(to: scratch.path + "/whole.db")
   }
 
+  /// A table under another name is the same table, with the same columns under other names.
+  @Test(arguments: [true, false])
+  func aTableThatIsRenamedWhileItCannotBeSynchronizedIsTheSameAfterwards(isOpen: Bool) throws {
+    var devices = try devices()
+    devices[0] = try devices[0].changed(isOpen: isOpen) {
+      try $0.run(
+        """
+        CREATE TABLE kinds (name TEXT UNIQUE); ALTER TABLE note RENAME TO memo;
+        ALTER TABLE memo ADD COLUMN kind TEXT REFERENCES kinds (name);
+        """)
+    }
+    try expectStopped(devices[0], because: "\"memo\" refers")
+    try devices[0].run("ALTER TABLE memo RENAME COLUMN body TO text")
+    try expectStopped(devices[0], because: "\"memo\" refers")
+    devices[0] = try devices[0].changed(isOpen: isOpen) {
+      try $0.run(
+        """
+        DROP TABLE kinds; CREATE TABLE kinds (name TEXT PRIMARY KEY);
+        UPDATE memo SET text = 'A' WHERE id = 1
+        """)
+    }
+    try devices[1].run("UPDATE note SET body = 'B' WHERE id = 2")
+    try exchange(devices)
+    try exchange(devices)
+    #expect(try devices[0].rows("SELECT text FROM memo ORDER BY 1") == ["A", "B", "c", "d"])
+    #expect(try devices[1].rows("SELECT body FROM note ORDER BY 1") == ["A", "B", "c", "d"])
+  }
+
+  @Test func aStoppedStoreCanBeTakenOutOfSync() throws {
+    let device = try devices()[0]
+    try migrate(device, keyless + "; CREATE TABLE y (k TEXT PRIMARY KEY); INSERT INTO y VALUES (1)")
+    try expectStopped(device, because: "\"note\" has no primary key")
+    try device.store.removeBookkeeping { _ in }
+    #expect(
+      try device.rows("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'docsync_*'") == ["0"])
+    #expect(try device.rows("SELECT body FROM note ORDER BY 1") == ["a", "b", "c", "d"])
+  }
+
   /// Bookkeeping has hidden rows of the table meanwhile.
-  @Test func hiddenRowsOfASuspendedTableStay() throws {
+  @Test func hiddenRowsOfATableThatStopsItsDeviceStay() throws {
     let devices = try scratch.devices(
       2,
       """
@@ -311,11 +358,9 @@ import Testing
     try devices[0].run(
       "CREATE UNIQUE INDEX i ON folder (name) WHERE id > 5; INSERT INTO other VALUES ('a', 2)")
     try devices[1].run("DELETE FROM other WHERE k = '0'")
-    try exchange(devices)
+    try expectStopped(devices[0], because: "folder")
     #expect(try devices[0].store.status().leftOut["folder"] == .keyRead)
     #expect(try devices[0].store.parkedRows() == [])
-    let findings = try LocalStore.verify(at: devices[0].path).report.findings
-    #expect(findings.map(\.kind) == [.schemaUnsuitable, .schemaUnsuitable], "\(findings)")
     try devices[0].run("DROP INDEX i; UPDATE folder SET name = 'g'")
     try exchange(devices)
     try converge(devices, "SELECT k FROM other ORDER BY 1", ["1", "a"])
@@ -323,26 +368,6 @@ import Testing
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
       #expect(try device.rows("SELECT count(*) FROM file") == ["2"])
     }
-  }
-
-  @Test func aWholeStoreTakesThePlaceOfASuspendedTable() throws {
-    let devices = try devices()
-    try migrate(devices[0], keyless)
-    try devices[0].run("INSERT INTO note VALUES (9, 'new')")
-    _ = try devices[0].store.status()
-    try devices[1].run("UPDATE note SET body = 'B' WHERE id = 2")
-    let whole = scratch.path + "/whole.db"
-    _ = try devices[1].outgoing()
-    _ = try devices[1].store.snapshot(to: whole)
-    let replacement = try devices[0].store.replaceContent(withSnapshotAt: whole)
-    #expect(
-      try Program(replacement.backup).rows("SELECT body FROM note ORDER BY 1")
-        == ["a", "b", "c", "d", "new"])
-    #expect(try devices[0].store.status().unsuitableTables == [])
-    #expect(try devices[0].store.remadeTables().isEmpty)
-    try devices[0].run("UPDATE note SET body = 'C' WHERE id = 3")
-    try converge(devices, "SELECT body FROM note ORDER BY 1", ["B", "C", "a", "d"])
-    #expect(try LocalStore.verify(at: devices[0].path).report.findings == [])
   }
 
   @Test(arguments: [true, false]) func rowsAreSentOnceATableIsSuitable(isOpen: Bool) throws {
@@ -361,7 +386,7 @@ import Testing
     try converge(devices, "SELECT v FROM x ORDER BY 1", ["one", "two"])
   }
 
-  @Test func tablesThatNoLongerFitTheConfigurationAreSuspended() throws {
+  @Test func tablesThatNoLongerFitTheConfigurationStopTheirDevice() throws {
     var configuration = StoreConfiguration()
     configuration.references = ["line": ["note": "note"]]
     configuration.identities = ["label": .columns(["name"])]
@@ -388,11 +413,7 @@ import Testing
         "note": .noPrimaryKey, "line": .reference, "label": .configuration,
         "tally": .configuration,
       ])
-    try exchange(devices)
-    #expect(
-      try devices[1].rows(
-        "SELECT body, n, name, k FROM note, line, label, (SELECT n FROM tally), other")
-        == ["a|0|red|k"])
+    try expectStopped(devices[0], because: "label")
   }
 
   @Test func anExcludedTableUnderAnotherNameIsNotShared() throws {
@@ -424,18 +445,44 @@ import Testing
     #expect(try first.store.status().unknownNames == [])
   }
 
-  /// A device synchronizes a table that has no key on the device whose whole store it takes over.
-  @Test func aTableStaysSynchronizedAlthoughItIsUnsuitableElsewhere() throws {
+  /// In a whole store of the device, other devices would miss the rows of the table.
+  @Test func aDeviceUploadsNoWholeStoreIfOthersSynchronizeItsUnsuitableTable() throws {
     let devices = try devices()
     try devices[0].run("CREATE TABLE x (a); INSERT INTO x VALUES (1)")
+    let whole = scratch.path + "/whole.db"
+    _ = try devices[0].store.snapshot(to: whole)
     try devices[1].run("CREATE TABLE x (a INTEGER PRIMARY KEY, b); INSERT INTO x VALUES (7, 'b')")
     try exchange(devices)
     #expect(try devices[0].store.status().unknownNames == ["x"])
-    let whole = scratch.path + "/whole.db"
-    _ = try devices[0].store.snapshot(to: whole)
-    _ = try devices[1].store.replaceContent(withSnapshotAt: whole)
-    #expect(try devices[1].rows("SELECT * FROM x") == ["7|b"])
-    #expect(try devices[1].store.status().leftOut["x"] == nil)
-    try devices[1].checkIntegrity()
+    let error = #expect(throws: StoreError.self) {
+      _ = try devices[0].store.snapshot(to: scratch.path + "/other.db")
+    }
+    #expect(error?.code == .unsupportedSchema)
+    #expect(error?.message.contains("\"x\", which other devices synchronize") ?? false)
+    // Everything else goes on.
+    try devices[0].run("INSERT INTO other VALUES ('k', 1)")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT k FROM other") == ["k"])
+  }
+
+  /// A table that was synchronized by an earlier build goes on.
+  @Test func collationsOfIndexesAndExcludedColumnsStopNoTableThatIsSynchronized() throws {
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["note": ["sort"]]
+    let devices = try scratch.devices(
+      2, "CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT, sort TEXT)",
+      configuration: configuration)
+    for device in devices {
+      try run(
+        """
+        DROP TABLE note;
+        CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT, sort TEXT COLLATE mine);
+        """, in: device.path)
+      #expect(try device.store.status().unsuitableTables == [])
+    }
+    try devices[0].run("INSERT INTO note (body) VALUES ('a')")
+    try converge(devices, "SELECT body FROM note", ["a"])
+    try run("CREATE INDEX j ON note (body COLLATE mine)", in: devices[0].path)
+    #expect(try devices[0].store.status().unsuitableTables == [])
   }
 }

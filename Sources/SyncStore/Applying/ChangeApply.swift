@@ -127,9 +127,7 @@ final class ChangeApply {
     }
     if isIgnored { return }
     try session.foreign.keep(changes, author: author, clients: session.clients)
-    if !session.schema.isSuspended(wireName: changes.table) {
-      report.unknownNames.insert(changes.table)
-    }
+    report.unknownNames.insert(changes.table)
   }
 
   private func merge(_ batch: IncomingChanges) throws {

@@ -132,12 +132,12 @@ final class ForeignRows {
   }
 
   /// Returns the tables, and the columns as `table.column`, that a schema does not have and of
-  /// which rows are stored, without tables that cannot be synchronized at present.
+  /// which rows are stored.
   func unknownNames(_ schema: StoreSchema) throws -> [SQLName] {
     var names: Set<SQLName> = []
     for table in try all() where try !rows(of: table, after: nil, limit: 1).isEmpty {
       guard let here = table.table(in: schema) else {
-        if !schema.isSuspended(wireName: table.wireName) { names.insert(table.wireName) }
+        names.insert(table.wireName)
         continue
       }
       for column in table.columns where !here.columns.contains(where: { $0.wireName == column }) {

@@ -158,11 +158,6 @@ enum TableRegistry {
     }
   }
 
-  /// Returns whether one of several tables has triggers.
-  static func haveTriggers(_ tables: Set<Int>, _ database: Database) throws -> Bool {
-    try tables.contains { try !triggers(of: $0, database).isEmpty }
-  }
-
   private static func triggers(of id: Int, _ database: Database) throws -> [SQLName] {
     try SQLName.fetchAll(
       database,

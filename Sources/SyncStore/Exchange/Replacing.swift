@@ -41,8 +41,6 @@ struct Replacing {
     let database = session.database
     try store.seal(session, checkCancellation: checkCancellation)
     try checkOwn(session)
-    // The whole store knows their rows better.
-    for id in session.schema.suspended.sorted() { try TableRegistry.forget(id, database) }
     try session.conflicts.journal.finish()
     result.vector = snapshot.vector
     var former = try Former(

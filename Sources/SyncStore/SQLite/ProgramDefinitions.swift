@@ -36,13 +36,7 @@ enum ProgramDefinitions {
   /// Returns a collation of a column or an index that only its program defines. The connection may
   /// have a collation of the same name that compares otherwise.
   private static func collation(in table: SQLName, _ database: Database) throws -> String? {
-    for row in try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))") {
-      if let name = try collation(of: row["name"], in: table, database),
-        !collations.contains(name.uppercased())
-      {
-        return name
-      }
-    }
+    if let name = try collation(inColumnsOf: table, except: [], database) { return name }
     for index in try Row.fetchAll(database, sql: "PRAGMA main.index_list(\(quoted(table)))") {
       let terms = try Row.fetchAll(
         database, sql: "PRAGMA main.index_xinfo(\(quoted(index["name"])))")
@@ -50,6 +44,22 @@ enum ProgramDefinitions {
         guard let name = term["coll"] as String?, !collations.contains(name.uppercased()) else {
           continue
         }
+        return name
+      }
+    }
+    return nil
+  }
+
+  /// Returns a collation of a column that only the table's program defines.
+  static func collation(
+    inColumnsOf table: SQLName, except excluded: [SQLName], _ database: Database
+  ) throws -> String? {
+    for row in try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))") {
+      let column: SQLName = row["name"]
+      if let name = try collation(of: column, in: table, database),
+        !collations.contains(name.uppercased()),
+        !excluded.contains(where: { $0.isSame(as: column) })
+      {
         return name
       }
     }

@@ -28,9 +28,22 @@ extension SchemaReader {
     return missing
   }
 
-  /// Refuses a table whose definition needs a function or a collation of its program.
-  func checkDefinitions(of name: SQLName, _ missing: [SQLName: String]) throws {
-    guard let definition = missing[name] else { return }
+  /// Refuses a table whose definition needs a function or a collation of its program. In a table
+  /// that is synchronized already, only the collations of synchronized columns count: it works with
+  /// others, as in earlier builds, as long as SQLite does not use them.
+  func checkDefinitions(
+    of name: SQLName, _ registered: Registered?, _ missing: [SQLName: String]
+  ) throws {
+    guard var definition = missing[name] else { return }
+    if let registered {
+      let excluded =
+        registered.excluded + (lookup(configuration.excludedColumns, registered.wireName) ?? [])
+      guard
+        let collation = try ProgramDefinitions.collation(
+          inColumnsOf: name, except: excluded, database)
+      else { return }
+      definition = collation
+    }
     throw TableProblem(
       name, .programDefinitions,
       message: "The table \(quoted(name)) needs “\(definition)”, which only its own program "

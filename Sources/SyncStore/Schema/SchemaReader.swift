@@ -89,7 +89,7 @@ struct SchemaReader {
       uniquingKeysWith: { first, _ in first })
     for name in names {
       try collecting {
-        try checkDefinitions(of: name, undefined)
+        try checkDefinitions(of: name, registered[name], undefined)
         try checkIsNoExcludedTable(name, registered, present: all + Array(leftOut.keys))
         try checkRecordedReferences(of: name, registered[name], suspended: suspended)
       }
@@ -141,7 +141,7 @@ struct SchemaReader {
     schema.problems = problems
     schema.suspended = Set(suspended.keys)
     schema.suspendedNames = Set(suspended.values)
-    schema.undefined = Set(undefined.keys)
+    schema.undefined = Set(undefined.keys.filter { leftOut[$0] != nil })
     return schema
   }
 

@@ -9,8 +9,8 @@ struct StoreSchema {
   var leftOut: [SQLName: StoreStatus.LeftOutReason]
   /// The tables among them that cannot be synchronized, by name.
   var problems: [SQLName: TableProblem] = [:]
-  /// The numbers of registered tables that cannot be synchronized at present. Their bookkeeping
-  /// stays as it is until they can be again.
+  /// The numbers of registered tables that cannot be synchronized at present. If there are any, the
+  /// store synchronizes nothing, and its bookkeeping stays as it is.
   var suspended: Set<Int> = []
   /// The names of these tables.
   var suspendedNames: Set<SQLName> = []
@@ -56,11 +56,6 @@ struct StoreSchema {
   /// synchronized.
   var localTables: [SQLName] {
     leftOut.filter { $0.value == .excluded || $0.value.isProblem }.keys.sorted()
-  }
-
-  /// Returns whether the table with a name in change sets was synchronized and cannot be at present.
-  func isSuspended(wireName: SQLName) -> Bool {
-    problems.values.contains { suspendedNames.contains($0.table) && $0.wireName == wireName }
   }
 
   /// Returns the columns of other tables' identities that contain keys of a table, if rows of these

@@ -3,7 +3,8 @@ import SyncModel
 /// The reason why a table cannot be synchronized, and the remedy.
 ///
 /// It is an error while the schema is read. If a database is put under sync, all problems are
-/// reported at once (``refusal(_:path:)``). Later, a table with a problem stays on its device.
+/// reported at once (``refusal(_:path:)``). Later, a new table with a problem stays on its device.
+/// If the table was synchronized, the store synchronizes nothing until it can be again.
 struct TableProblem: Error, Hashable {
   var table: SQLName
   var reason: StoreStatus.LeftOutReason
@@ -70,12 +71,36 @@ struct TableProblem: Error, Hashable {
 }
 
 extension StoreSchema {
+  /// Throws `unsupportedSchema` or `badConfiguration` if a table was synchronized and cannot be at
+  /// present.
+  func checkNoneSuspended(_ path: String) throws {
+    let found = problems.values.filter { suspendedNames.contains($0.table) }
+    // The table to which others refer has to be changed.
+    let others = found.filter { $0.reason != .reference }
+    let problem = (others.isEmpty ? found : others).min { $0.table < $1.table }
+    guard let problem else { return }
+    throw StoreError(
+      problem.code, path: path, message: StoreStatus.UnsuitableTable(problem, true).explanation,
+      remedy: Remedy(problem.laterRemedy))
+  }
+
+  /// The same schema with those of its tables that bookkeeping has.
+  func limited(to registered: [SQLName: SchemaReader.Registered]) -> StoreSchema {
+    with(tables.filter { registered[$0.name]?.id == $0.id })
+  }
+
   /// The tables that stay on the device since they cannot be synchronized, for reports.
   var unsuitableTables: [StoreStatus.UnsuitableTable] {
     problems.values.sorted { $0.table < $1.table }.map { problem in
-      StoreStatus.UnsuitableTable(
-        name: problem.table, reason: problem.reason, message: problem.message,
-        remedy: problem.laterRemedy, isSuspended: suspendedNames.contains(problem.table))
+      StoreStatus.UnsuitableTable(problem, suspendedNames.contains(problem.table))
     }
+  }
+}
+
+extension StoreStatus.UnsuitableTable {
+  fileprivate init(_ problem: TableProblem, _ wasSynchronized: Bool) {
+    self.init(
+      name: problem.table, reason: problem.reason, message: problem.message,
+      remedy: problem.laterRemedy, wasSynchronized: wasSynchronized)
   }
 }

@@ -23,8 +23,8 @@ struct SchemaRenewal {
           == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
-    return try TableRegistry.registeredIDs(database) != registeredTables
-      || TableRegistry.haveTriggers(schema.suspended, database) || hasFormerReferences(database)
+    return try !schema.suspended.isEmpty
+      || TableRegistry.registeredIDs(database) != registeredTables || hasFormerReferences(database)
   }
 
   /// The numbers of the tables that bookkeeping has once it is in line with the schema.
@@ -50,14 +50,13 @@ struct SchemaRenewal {
   }
 
   /// Registers new tables and columns, forgets dropped ones, and renews missing or outdated
-  /// triggers. Idempotent.
+  /// triggers. Idempotent. Throws `unsupportedSchema` or `badConfiguration`, and changes nothing, if
+  /// a table was synchronized and cannot be at present.
   func run(_ database: Database) throws -> Concerned {
+    try schema.checkNoneSuspended(path)
     let registered = try TableRegistry.registered(database)
     let gone = try TableRegistry.registeredIDs(database).subtracting(registeredTables)
     for id in gone.sorted() { try TableRegistry.forget(id, database) }
-    // Without triggers, a table counts as remade as soon as it can be synchronized again, so that
-    // its rows are compared with those of the document.
-    for id in schema.suspended.sorted() { try TableRegistry.removeTriggers(of: id, database) }
     var concerned = Concerned()
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id else {

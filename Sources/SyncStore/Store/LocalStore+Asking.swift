@@ -7,6 +7,10 @@ extension LocalStore {
     try read { $0.schema.unsuitableTables }
   }
 
+  /// Throws `unsupportedSchema` or `badConfiguration` if a table that was synchronized cannot be at
+  /// present. Then nothing is sealed or applied.
+  package func checkTables() throws { try read { try $0.schema.checkNoneSuspended(path) } }
+
   /// Returns the state of the store: the change sets that wait, the parked rows, and what was
   /// applied.
   package func status() throws -> StoreStatus {
@@ -37,7 +41,10 @@ extension LocalStore {
   ///
   /// The first includes edits that are not sealed yet; the second does not.
   package func digest() throws -> StoreDigest {
-    try read { try StoreDigester(session: $0).run() }
+    try read { session in
+      try session.schema.checkNoneSuspended(path)
+      return try StoreDigester(session: session).run()
+    }
   }
 
   // MARK: - Applied and waiting change sets

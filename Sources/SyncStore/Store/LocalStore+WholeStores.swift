@@ -28,18 +28,19 @@ extension LocalStore {
     ).write(to: destination, checkCancellation, onProgress)
   }
 
-  /// Throws `unsupportedSchema` if a table that was synchronized cannot be at present: a whole store
-  /// would lack its rows.
+  /// Throws `unsupportedSchema` if a whole store would lack the rows of a table that other devices
+  /// synchronize and this one cannot.
   package func checkCompleteness() throws {
-    let suspended = try unsuitableTables().filter(\.isSuspended)
-    // The table to which others refer has to be changed.
-    guard let table = suspended.first(where: { $0.reason != .reference }) ?? suspended.first else {
-      return
+    let lacking = try read { session in
+      try session.schema.checkNoneSuspended(path)
+      let unknown = try session.foreign.unknownNames(session.schema)
+      return session.schema.unsuitableTables.first { unknown.contains($0.name) }
     }
+    guard let table = lacking else { return }
     throw StoreError(
       .unsupportedSchema, path: path,
-      message: "A whole store would lack the rows of the table \(quoted(table.name)), which was "
-        + "synchronized and cannot be now. \(table.message)",
+      message: "A whole store would lack the rows of the table \(quoted(table.name)), which other "
+        + "devices synchronize. \(table.message)",
       remedy: Remedy(table.remedy))
   }
 

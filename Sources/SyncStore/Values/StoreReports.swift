@@ -286,15 +286,15 @@ public struct StoreStatus: Hashable, Sendable {
     public var message: String
     /// What to do so that the table is synchronized, as a sentence.
     public var remedy: String
-    /// Whether it was synchronized before. Then the store keeps the changes of other devices for
-    /// it until it can be synchronized again, and uploads no whole store.
-    public var isSuspended: Bool
+    /// Whether it was synchronized before. Then the store synchronizes nothing until the table can
+    /// be synchronized again.
+    public var wasSynchronized: Bool
 
     /// The problem, with what it means if the table was synchronized before.
     public var explanation: String {
-      guard isSuspended else { return message }
-      return message + " It was synchronized before: the rows of other devices stay as they are, "
-        + "and their changes are kept here until the table can be synchronized again."
+      guard wasSynchronized else { return message }
+      return message + " It was synchronized before, so the database is not synchronized until the "
+        + "table can be again."
     }
   }
 

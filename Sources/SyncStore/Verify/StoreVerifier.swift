@@ -93,6 +93,10 @@ final class StoreVerifier {
     try guarded("docsync_conflict", .journalDamaged) { try checkJournal(session) }
     try step()
     try checkPlace()
+    guard session.schema.suspended.isEmpty else {
+      leaveOut("the rows, since a table that was synchronized cannot be at present.")
+      return finished()
+    }
     guard try checkTriggers(session.schema) else {
       leaveOut("the rows, since the triggers are out of date.")
       return finished()
@@ -274,9 +278,12 @@ final class StoreVerifier {
         && schema.problems.keys.contains { finding.table?.isSame(as: $0) ?? false }
     }
     for table in schema.unsuitableTables {
-      note(
-        .schemaUnsuitable, table.name, "This table stays on the device. \(table.explanation)",
-        remedy: Remedy(table.remedy))
+      result.report.findings.append(
+        VerifyReport.Finding(
+          .schemaUnsuitable, table: table.name,
+          table.wasSynchronized
+            ? table.explanation : "This table stays on the device. \(table.message)",
+          severity: table.wasSynchronized ? .error : .note, remedy: Remedy(table.remedy)))
     }
   }
 

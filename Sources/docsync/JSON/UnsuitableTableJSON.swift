@@ -8,13 +8,13 @@ struct UnsuitableTableJSON: Encodable, Sendable {
   var message: String
   var remedy: String
   /// Whether it was synchronized before.
-  var isSuspended: Bool
+  var wasSynchronized: Bool
 
   init(_ table: StoreStatus.UnsuitableTable) {
     name = table.name
     reason = table.reason.rawValue
     message = table.message
     remedy = table.remedy
-    isSuspended = table.isSuspended
+    wasSynchronized = table.wasSynchronized
   }
 }
