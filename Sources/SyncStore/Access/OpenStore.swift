@@ -89,7 +89,8 @@ final class OpenStore: Sendable {
         return try database.transaction(.immediate) {
           let stopped =
             isStoppedToo ? try schema.stopped(database) { try readIdentity(database) } : nil
-          let session = try stopped.map { try self.session(database, $0) } ?? presentSession(database)
+          let session =
+            try stopped.map { try self.session(database, $0) } ?? presentSession(database)
           try EarlierPlainValues(session: session).settle()
           let result = try body(session)
           try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
