@@ -31,6 +31,9 @@ import Testing
     var reason: StoreStatus.LeftOutReason
     var sql: String
     var testDescription: String { sql }
+
+    /// The query for the number of its rows.
+    var count: String { "SELECT count(*) FROM \"\(table)\"" }
   }
 
   private static let created = [
@@ -154,16 +157,8 @@ import Testing
     let third = try Device(
       store: LocalStore.adopt(snapshotAt: whole, binding: scratch.binding("third")), path: whole)
     try third.run("INSERT INTO other VALUES ('m', 3)")
-    // A device that takes over a whole store keeps its own table.
-    try devices[0].receive(from: devices[1], third)
-    let other = scratch.path + "/other.db"
-    try devices[1].receive(from: devices[0], third)
-    _ = try devices[1].store.snapshot(to: other)
-    let count = "SELECT count(*) FROM \"\(created.table)\""
-    _ = try devices[0].store.replaceContent(withSnapshotAt: other)
-    #expect(try devices[0].rows("SELECT k FROM other ORDER BY 1") == ["k", "l", "m"])
-    if created.reason != .programDefinitions {
-      #expect(try devices[0].rows(count) != ["0"])
+    if created.reason != .renamedExclusion {
+      try takeOver(third, devices, created)
     }
     // Leaving is possible.
     try devices[0].store.removeBookkeeping { _ in }
@@ -171,7 +166,20 @@ import Testing
       try devices[0].rows("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'docsync_*'")
         == ["0"])
     if created.reason != .programDefinitions {
-      #expect(try devices[0].rows(count) != ["0"])
+      #expect(try devices[0].rows(created.count) != ["0"])
+    }
+  }
+
+  /// A device that takes over a whole store keeps its own table.
+  private func takeOver(_ third: Device, _ devices: [Device], _ created: Created) throws {
+    try devices[0].receive(from: devices[1], third)
+    let other = scratch.path + "/other.db"
+    try devices[1].receive(from: devices[0], third)
+    _ = try devices[1].store.snapshot(to: other)
+    _ = try devices[0].store.replaceContent(withSnapshotAt: other)
+    #expect(try devices[0].rows("SELECT k FROM other ORDER BY 1") == ["k", "l", "m"])
+    if created.reason != .programDefinitions {
+      #expect(try devices[0].rows(created.count) != ["0"])
     }
   }
 
@@ -444,6 +452,67 @@ import Testing
     #expect(try device.store.status().leftOut["x"] == .noPrimaryKey)
     try first.receive(from: device)
     #expect(try first.store.status().unknownNames == [])
+  }
+
+  /// The device takes over the schema of the whole store, and its own rows come back with a key.
+  @Test func aTableTakesTheFormThatItHasInAWholeStore() throws {
+    let devices = try devices()
+    try devices[0].run("CREATE TABLE x (a); INSERT INTO x VALUES (1)")
+    let whole = scratch.path + "/whole.db"
+    _ = try devices[0].store.snapshot(to: whole)
+    try devices[1].run(
+      "CREATE TABLE x (a INTEGER PRIMARY KEY, b); INSERT INTO other VALUES ('k', 1)")
+    _ = try devices[1].outgoing()
+    try devices[1].run("INSERT INTO x VALUES (7, 'b')")
+    _ = try devices[1].outgoing()
+    _ = try devices[1].store.replaceContent(withSnapshotAt: whole)
+    #expect(try devices[1].rows("SELECT * FROM x") == [])
+    #expect(try devices[1].store.status().leftOut["x"] == .noPrimaryKey)
+    #expect(try devices[1].store.status().unknownNames == ["x"])
+    for device in devices {
+      try device.run("DROP TABLE x; CREATE TABLE x (a INTEGER PRIMARY KEY, b)")
+    }
+    try converge(devices, "SELECT b FROM x", ["b"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
+  /// Otherwise the whole store would bring an empty table of the excluded name, and the other table
+  /// would be one like any.
+  @Test func aWholeStoreIsNotTakenOverIfAnExcludedTableHasAnotherName() throws {
+    let devices = try devices()
+    let whole = scratch.path + "/whole.db"
+    _ = try devices[1].store.snapshot(to: whole)
+    try devices[0].run("ALTER TABLE secret RENAME TO moved")
+    let error = #expect(throws: StoreError.self) {
+      _ = try devices[0].store.replaceContent(withSnapshotAt: whole)
+    }
+    #expect(error?.message.contains("may be that table under another name") ?? false)
+    try devices[0].run("ALTER TABLE moved RENAME TO secret")
+    _ = try devices[0].store.replaceContent(withSnapshotAt: whole)
+    #expect(try devices[0].rows("SELECT token FROM secret") == ["s"])
+  }
+
+  /// The rows would be shared under the name of the other table.
+  @Test func anExcludedTableDoesNotTakeThePlaceOfASynchronizedOne() throws {
+    let devices = try devices()
+    try migrate(devices[0], "DROP TABLE note; ALTER TABLE secret RENAME TO note")
+    try expectStopped(devices[0], because: "may be that table under another name")
+  }
+
+  @Test func defaultValuesOfTheProgramKeepNoTableFromBeingSynchronized() throws {
+    let devices = try devices()
+    for device in devices {
+      try run(
+        """
+        CREATE TABLE x (id TEXT PRIMARY KEY DEFAULT (same('k')), a);
+        INSERT INTO x (a) VALUES ('\(device.path.hashValue)')
+        """, in: device.path)
+      #expect(try device.store.status().leftOut["x"] == nil)
+    }
+    try run("UPDATE x SET a = 'one'", in: devices[0].path)
+    try converge(devices, "SELECT a FROM x", ["one"])
   }
 
   /// In a whole store of the device, other devices would miss the rows of the table.

@@ -381,6 +381,14 @@ final class KeptRows {
       ?? 0
   }
 
+  /// Returns the number of parked rows of a table.
+  func parkedCount(of table: Int) throws -> Int {
+    try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList) "
+        + "AND tbl = ?", arguments: [table]) ?? 0
+  }
+
   /// Returns the parked rows, with their reasons.
   func parked() throws -> [ParkedRow] {
     try StoredRow.fetchAll(

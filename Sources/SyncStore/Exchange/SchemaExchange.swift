@@ -87,8 +87,11 @@ struct SchemaExchange {
   /// The synchronized tables of this store that do not stay as they are.
   var leavingTables: [TableSchema] {
     old.tables.filter { table in
-      // A table that stays on the device from now on keeps its rows.
-      if new.leftOut.contains(where: { $0.key.folded == table.name.folded }) {
+      // A table that stays on the device from now on keeps its rows. One that cannot be synchronized
+      // there takes that form, and its rows come back once it can be.
+      if new.leftOut.contains(where: {
+        $0.key.folded == table.name.folded && !$0.value.isProblem
+      }) {
         return false
       }
       return new.table(named: table.name).map { !kept.contains($0.id) } ?? true
@@ -220,8 +223,12 @@ struct SchemaExchange {
   /// and the rows that it has here. A table in which migrations are recorded gets its rows later.
   private func adapt(_ entry: Entry) throws {
     guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
-    // Each device has its own form of such a table, and may even synchronize it.
-    if new.problems.keys.contains(where: { $0.folded == entry.key }) { return }
+    // Each device has its own form of a table that cannot be synchronized. If it was synchronized
+    // here, it is gone by now.
+    if new.problems.keys.contains(where: { $0.folded == entry.key }) {
+      if old.table(named: entry.name) != nil { try database.execute(sql: entry.sql) }
+      return
+    }
     guard former.type == "table", !former.isVirtual else { return }
     let name = quoted(former.name)
     if new.leftOut.contains(where: { $0.value == .schema && $0.key.folded == entry.key }) {

@@ -8,6 +8,10 @@ extension RemovalLoss {
     for table in try session.foreign.all() {
       try session.foreign.count(table, session.schema, into: &unknownRows)
     }
+    for (id, name) in session.schema.suspendedTables {
+      let hidden = try session.keptRows.parkedCount(of: id)
+      if hidden > 0 { unknownRows[name, default: 0] += hidden }
+    }
     waitingChangeSets = try session.inbox.count()
     conflicts = try ConflictTable.count(session.database)
     openConflicts = try ConflictTable.openCount(session.database)

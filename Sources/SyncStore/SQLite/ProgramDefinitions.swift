@@ -9,7 +9,8 @@ enum ProgramDefinitions {
   static let collations: Set<String> = ["BINARY", "NOCASE", "RTRIM"]
 
   /// Returns the function or collation that an ordinary table needs and the connection does not
-  /// have; `nil` if there is none.
+  /// have; `nil` if there is none. Default values may use such functions: no statement of ours
+  /// leaves out a column.
   ///
   /// It prepares statements and runs none, so the connection may be one that only reads.
   static func missing(for table: SQLName, _ database: Database) throws -> String? {
@@ -19,10 +20,15 @@ enum ProgramDefinitions {
     let sql = try String.fetchOne(
       database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
       arguments: [table])
+    let columns = try Row.fetchAll(
+      database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))"
+    ).filter { ($0["hidden"] as Int) == 0 }.map { quoted($0["name"] as SQLName) }
+    let values = columns.map { _ in "NULL" }.joined(separator: ", ")
     // SQLite does not read CHECK constraints of a database that it cannot write to.
     let checks = SQLTokens(sql ?? "").conditions.map { "SELECT \($0.text) FROM \(name)" }
     for statement in [
-      "DELETE FROM \(name)", "INSERT INTO \(name) DEFAULT VALUES", "SELECT * FROM \(name)",
+      "DELETE FROM \(name)", "SELECT * FROM \(name)",
+      "INSERT INTO \(name) (\(columns.joined(separator: ", "))) VALUES (\(values))",
     ] + checks {
       do {
         _ = try SQLStatement(statement, on: database)
@@ -30,34 +36,23 @@ enum ProgramDefinitions {
         if let missing = missing(in: error) { return missing }
       }
     }
-    return try collation(in: table, database)
+    let known = Set(
+      try Row.fetchAll(database, sql: "PRAGMA collation_list").map {
+        ($0["name"] as String).uppercased()
+      })
+    return try collation(inColumnsOf: table, except: [], among: known, database)
   }
 
-  /// Returns a collation of a column or an index that only its program defines. The connection may
-  /// have a collation of the same name that compares otherwise.
-  private static func collation(in table: SQLName, _ database: Database) throws -> String? {
-    if let name = try collation(inColumnsOf: table, except: [], database) { return name }
-    for index in try Row.fetchAll(database, sql: "PRAGMA main.index_list(\(quoted(table)))") {
-      let terms = try Row.fetchAll(
-        database, sql: "PRAGMA main.index_xinfo(\(quoted(index["name"])))")
-      for term in terms where (term["key"] as Int) != 0 {
-        guard let name = term["coll"] as String?, !collations.contains(name.uppercased()) else {
-          continue
-        }
-        return name
-      }
-    }
-    return nil
-  }
-
-  /// Returns a collation of a column that only the table's program defines.
+  /// Returns a collation of a column that is not among the known ones: those of SQLite itself. The connection may have
+  /// a collation of the same name that compares otherwise.
   static func collation(
-    inColumnsOf table: SQLName, except excluded: [SQLName], _ database: Database
+    inColumnsOf table: SQLName, except excluded: [SQLName],
+    among known: Set<String> = collations, _ database: Database
   ) throws -> String? {
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))") {
       let column: SQLName = row["name"]
       if let name = try collation(of: column, in: table, database),
-        !collations.contains(name.uppercased()),
+        !known.contains(name.uppercased()),
         !excluded.contains(where: { $0.isSame(as: column) })
       {
         return name

@@ -28,22 +28,18 @@ extension SchemaReader {
     return missing
   }
 
-  /// Refuses a table whose definition needs a function or a collation of its program. In a table
-  /// that is synchronized already, only the collations of synchronized columns count: it works with
-  /// others, as in earlier builds, as long as SQLite does not use them.
+  /// Refuses a table whose definition needs a function of its program or a collation that the
+  /// connection does not have, or of which a synchronized column has a collation of its program. In a
+  /// table that is synchronized already, only the latter counts, as in earlier builds.
   func checkDefinitions(
     of name: SQLName, _ registered: Registered?, _ missing: [SQLName: String]
   ) throws {
-    guard var definition = missing[name] else { return }
-    if let registered {
-      let excluded =
-        registered.excluded + (lookup(configuration.excludedColumns, registered.wireName) ?? [])
-      guard
-        let collation = try ProgramDefinitions.collation(
-          inColumnsOf: name, except: excluded, database)
-      else { return }
-      definition = collation
-    }
+    let excluded =
+      (registered?.excluded ?? [])
+      + (lookup(configuration.excludedColumns, registered?.wireName ?? name) ?? [])
+    let collation = try ProgramDefinitions.collation(
+      inColumnsOf: name, except: excluded, database)
+    guard let definition = collation ?? (registered == nil ? missing[name] : nil) else { return }
     throw TableProblem(
       name, .programDefinitions,
       message: "The table \(quoted(name)) needs “\(definition)”, which only its own program "
@@ -54,12 +50,12 @@ extension SchemaReader {
         + "columns.")
   }
 
-  /// Refuses a new table while an excluded table is missing: it may be that table, renamed, and its
-  /// rows would be shared.
+  /// Refuses a new table, or one that was made again, while an excluded table is missing: it may be
+  /// that table, renamed, and its rows would be shared.
   func checkIsNoExcludedTable(
     _ name: SQLName, _ registered: [SQLName: Registered], present: [SQLName]
   ) throws {
-    guard isUnderSync, registered[name] == nil else { return }
+    guard isUnderSync, registered[name]?.isWatched != true else { return }
     let present = Set(present.map { $0.folded })
     let missing = configuration.excludedTables.sorted().first { !present.contains($0.folded) }
     guard let missing else { return }
@@ -68,7 +64,7 @@ extension SchemaReader {
       message: "The excluded table \(quoted(missing)) does not exist any more, and the table "
         + "\(quoted(name)) may be that table under another name.",
       remedy: "Leave the table out with \(.exclude("\(name)")).",
-      later: "To synchronize it, create a table \(quoted(missing)) again; it may be empty.")
+      later: "To share its rows, create a table \(quoted(missing)) again; it may be empty.")
   }
 
   /// Refuses a new table whose declared identity is not unique. When the database is put under

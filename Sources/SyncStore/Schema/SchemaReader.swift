@@ -139,8 +139,7 @@ struct SchemaReader {
     guard found.isEmpty else { return nil }
     var schema = StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
     schema.problems = problems
-    schema.suspended = Set(suspended.keys)
-    schema.suspendedNames = Set(suspended.values)
+    schema.suspendedTables = suspended
     schema.undefined = Set(undefined.keys.filter { leftOut[$0] != nil })
     return schema
   }

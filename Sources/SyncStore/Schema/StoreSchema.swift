@@ -9,11 +9,9 @@ struct StoreSchema {
   var leftOut: [SQLName: StoreStatus.LeftOutReason]
   /// The tables among them that cannot be synchronized, by name.
   var problems: [SQLName: TableProblem] = [:]
-  /// The numbers of registered tables that cannot be synchronized at present. If there are any, the
+  /// The names of registered tables that cannot be synchronized at present, by their numbers. If there are any, the
   /// store synchronizes nothing, and its bookkeeping stays as it is.
-  var suspended: Set<Int> = []
-  /// The names of these tables.
-  var suspendedNames: Set<SQLName> = []
+  var suspendedTables: [Int: SQLName] = [:]
   /// The tables that this connection can neither read nor write, since their definitions need
   /// functions or collations of the application.
   var undefined: Set<SQLName> = []
@@ -46,11 +44,16 @@ struct StoreSchema {
   func with(_ tables: [TableSchema]) -> StoreSchema {
     var schema = StoreSchema(tables: tables, leftOut: leftOut)
     schema.problems = problems
-    schema.suspended = suspended
-    schema.suspendedNames = suspendedNames
+    schema.suspendedTables = suspendedTables
     schema.undefined = undefined
     return schema
   }
+
+  /// The numbers of the ``suspendedTables``.
+  var suspended: Set<Int> { Set(suspendedTables.keys) }
+
+  /// The names of the ``suspendedTables``.
+  var suspendedNames: Set<SQLName> { Set(suspendedTables.values) }
 
   /// The tables whose rows stay on the device: the excluded ones, and those that cannot be
   /// synchronized.

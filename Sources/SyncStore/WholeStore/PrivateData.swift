@@ -15,8 +15,12 @@ struct PrivateData {
   func remove() throws {
     for table in Self.tables { try database.execute(sql: "DELETE FROM \(table)") }
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
+    // Triggers tell which virtual tables have words of tables that go.
+    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
     try removeUndefinedTables()
-    for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
+    for name in excludedTables where !schema.undefined.contains(name) {
+      try database.execute(sql: "DELETE FROM \(quoted(name))")
+    }
     // Another device does not run the migration that this one may be running.
     for (name, reason) in schema.leftOut
     where reason == .schema && !schema.undefined.contains(name) {
@@ -27,7 +31,6 @@ struct PrivateData {
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     let withoutKey = try tablesWithRowsWithoutKey()
     guard !withoutKey.isEmpty || hasExcludedData else { return }
-    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
     try removeRowsWithoutKey(of: withoutKey, texts)
     try removeStatistics(alsoOf: withoutKey)
     try removeDerivedText(texts)
@@ -37,9 +40,7 @@ struct PrivateData {
     !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty
   }
 
-  private var excludedTables: [SQLName] {
-    schema.localTables.filter { !schema.undefined.contains($0) }
-  }
+  private var excludedTables: [SQLName] { schema.localTables }
 
   /// Removes the tables that need functions or collations of the application: SQLite can neither
   /// empty nor copy them. The triggers that use them go as well, since they would fail.
