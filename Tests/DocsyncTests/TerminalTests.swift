@@ -66,7 +66,8 @@ import Testing
         == "confirmationNeeded")
   }
 
-  /// Both may go to one terminal, where the bar would stand in the object.
+  /// Both may go to one terminal, where the bar would stand in the object. The bar appears after a
+  /// tenth of a second, so the database is large.
   @Test(arguments: [false, true])
   func withJSONNoProgressBarIsDrawn(isJSON: Bool) throws {
     let scratch = try Scratch()
@@ -74,7 +75,7 @@ import Testing
       "big.db",
       """
       CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);
-      WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number LIMIT 50000)
+      WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number LIMIT 500000)
       INSERT INTO notes SELECT n, 'note ' || n FROM number;
       """)
     try FileManager.default.createDirectory(

@@ -128,7 +128,8 @@ struct FaultTests {
       try fleet.expectEqual()
       #expect(fleet.changeSets(of: 1).count == 2)
     }
-    #expect(completed.last == call - 1 && completed.count < call / 2, "\(completed) of \(call)")
+    // The last calls may be over before the operation looks.
+    #expect(completed.count < call / 2, "\(completed) of \(call)")
     #expect(call > 8)
   }
 

@@ -162,46 +162,4 @@ import Testing
       options: .init(client: "j", environment: fleet.environment))
     #expect(try joined.notes() == fleet[0].notes())
   }
-
-  /// Without them, no device can join.
-  @Test(arguments: ["application.", "generation."])
-  func theFileOfTheApplicationAndThatOfTheGenerationAreWrittenAgainIfTheyAreEmpty(
-    _ prefix: String
-  ) async throws {
-    let fleet = try await TestFleet(2)
-    try await fleet.settle()
-    let path = try #require(fleet.paths { $0.name.hasPrefix(prefix) }.first)
-    try Blow.emptied.strike(path, in: fleet.memory)
-    var restored: [String] = []
-    for _ in 0..<3 { restored += try await fleet[0].synchronize().restoredFiles }
-    #expect(restored == [path.description])
-    let joined = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("j"), directory: fleet.memory,
-      options: .init(client: "j", environment: fleet.environment))
-    #expect(try joined.notes() == fleet[0].notes())
-    #expect(try await joined.verify().findings.filter { $0.severity != .note } == [])
-    // If it is missing, the directory may not have arrived.
-    try Blow.gone.strike(path, in: fleet.memory)
-    try fleet[0].put("x", "1")
-    for _ in 0..<3 { _ = await syncError { try await fleet[0].synchronize() } }
-    #expect(fleet.memory.items[path] == nil)
-  }
-
-  @Test func theDescriptionOfAClientIsWrittenAgain() async throws {
-    let fleet = try await TestFleet(2)
-    try await fleet.settle()
-    let client = fleet[0].binding.client
-    let paths = fleet.paths { ClientDeviceName($0.name)?.client == client }
-    let path = try #require(paths.first)
-    try Blow.emptied.strike(path, in: fleet.memory)
-    for number in 0..<3 {
-      try fleet[0].put("x\(number)", "1")
-      try await fleet[0].synchronize()
-    }
-    #expect(fleet.memory.items[path] == nil)
-    let found = try #require(
-      try await fleet[1].listClients().first { $0.client == client })
-    #expect(found.description == fleet[0].store.binding.clientDescription)
-    #expect(try await fleet[1].verify().findings.filter { $0.severity != .note } == [])
-  }
 }

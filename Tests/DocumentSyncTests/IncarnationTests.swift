@@ -418,25 +418,40 @@ import Testing
     for manager in [restored, other] { try await manager.close() }
   }
 
+  /// Copies a store, and the tokens of its machine.
+  private func backUp(_ fleet: TestFleet, _ store: String) throws {
+    try copy(fleet, store, to: "backup")
+    let tokens = fleet.scratch.path + "/tokens of one"
+    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
+  }
+
+  private func rollTokensBack(_ fleet: TestFleet) throws {
+    let tokens = fleet.scratch.path + "/tokens of one"
+    try FileManager.default.removeItem(atPath: tokens)
+    try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
+  }
+
+  /// Backs up the first device, which then sends three change sets. Returns its client.
+  private func backUpAndGoOn(_ fleet: TestFleet) async throws -> ClientIdentifier {
+    try backUp(fleet, "0")
+    let used = try await open(fleet, "0")
+    for number in 1...3 {
+      try used.put("n\(number)", "x")
+      try await used.synchronize()
+    }
+    try await used.close()
+    return used.binding.client
+  }
+
   @Test func homeThatWasRolledBackAsAWholeIsNoticedByItsMarkers() async throws {
     let fleet = try await makeFleet()
     let manager = try await open(fleet, "0")
     try manager.put("a", "0")
     try await manager.synchronize()
     try await manager.close()
-    let tokens = fleet.scratch.path + "/tokens of one"
-    try copy(fleet, "0", to: "backup")
-    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
-    let used = try await open(fleet, "0")
-    for number in 1...3 {
-      try used.put("n\(number)", "x")
-      try await used.synchronize()
-    }
-    let former = used.binding.client
-    try await used.close()
+    let former = try await backUpAndGoOn(fleet)
     try overwrite(fleet, "0", with: "backup")
-    try FileManager.default.removeItem(atPath: tokens)
-    try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
+    try rollTokensBack(fleet)
 
     let restored = try await open(fleet, "0")
     #expect(restored.binding.client == former)
@@ -463,16 +478,7 @@ import Testing
     let device = try await open(fleet, "0")
     try await device.synchronize()
     try await device.close()
-    let tokens = fleet.scratch.path + "/tokens of one"
-    try copy(fleet, "0", to: "backup")
-    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
-    let used = try await open(fleet, "0")
-    for number in 1...3 {
-      try used.put("n\(number)", "x")
-      try await used.synchronize()
-    }
-    let former = used.binding.client
-    try await used.close()
+    let former = try await backUpAndGoOn(fleet)
     try overwrite(fleet, "0", with: "backup")
 
     let restored = try await open(fleet, "0")
@@ -483,8 +489,7 @@ import Testing
     #expect(try await other.listClients().first { $0.client == former }?.status == .retired)
     try await restored.close()
     try overwrite(fleet, "0", with: "backup")
-    try FileManager.default.removeItem(atPath: tokens)
-    try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
+    try rollTokensBack(fleet)
 
     let rolledBack = try await open(fleet, "0")
     #expect(rolledBack.binding.client == former)
@@ -506,9 +511,7 @@ import Testing
     let remover = try await open(fleet, "0")
     let device = try await open(fleet, "1")
     let former = device.binding.client
-    let tokens = fleet.scratch.path + "/tokens of one"
-    try copy(fleet, "1", to: "backup")
-    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
+    try backUp(fleet, "1")
     try device.put("sent", "1")
     try await device.synchronize()
     try device.put("sealed", "1")
@@ -524,10 +527,7 @@ import Testing
       if how == "moved" { try FileManager.default.removeItem(atPath: fleet.scratch.store("1")) }
     default:
       try overwrite(fleet, "1", with: "backup")
-      if how == "rolled back" {
-        try FileManager.default.removeItem(atPath: tokens)
-        try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
-      }
+      if how == "rolled back" { try rollTokensBack(fleet) }
     }
 
     let returned = try await open(fleet, store)

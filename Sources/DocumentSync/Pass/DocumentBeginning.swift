@@ -71,6 +71,7 @@ struct DocumentBeginning: StoreSteps {
       // A device that has joined since the interruption has removed this client. So
       // the document is complete. The next synchronization asks how to go on; it
       // could not if the set-up stayed unfinished.
+      files.context.environment.logger.notice("\(error)")
     }
     // The synchronization for the upload reports to no caller.
     try store.noteRowsWithoutKey()

@@ -44,10 +44,6 @@ extension SyncPass {
         measuring: turns)
     }
     guard fetched.turn.own != nil else { return damage }
-    damage.restored += try thorough.restoreEmptiedBeginning()
-    if !session.report.isIdle {
-      damage.restored += try thorough.checkDescription(mayBeMissing: true)
-    }
     try MarkerSteps(session: session).mendOwn()
     if try thorough.hasShortWholeStore() {
       try thorough.checkWholeStores(fetched.listing, &damage)

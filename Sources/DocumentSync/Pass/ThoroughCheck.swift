@@ -28,25 +28,6 @@ struct ThoroughCheck: StoreSteps {
   // MARK: Files that every member can restore
 
   /// Writes the application's file and that of the store's generation again if
-  /// a power cut has emptied one of them, as ``restoreBeginning()`` does.
-  ///
-  /// A missing file does not count: the directory may not have arrived.
-  func restoreEmptiedBeginning() throws -> [RelativePath] {
-    let isEmptied =
-      try files.measure(applicationPath) == 0
-      || files.measure(layout.document.path(of: generationName)) == 0
-    return isEmptied ? try restoreBeginning() : []
-  }
-
-  private var applicationPath: RelativePath {
-    DirectoryLayout.path(of: ApplicationName(root: binding.root))
-  }
-
-  private var generationName: GenerationName {
-    GenerationName(ordinal: UInt64(binding.generationOrdinal), key: binding.generation)
-  }
-
-  /// Writes the application's file and that of the store's generation again if
   /// they are missing or cannot be decoded. Returns those that it wrote.
   ///
   /// It does so only if a marker shows that this is the store's directory, the
@@ -60,7 +41,8 @@ struct ThoroughCheck: StoreSteps {
     }
     let listing = DocumentSteps.Listing(
       try files.listIfPresent(layout.document.folder, as: DocumentEntryName.self))
-    let name = generationName
+    let name = GenerationName(
+      ordinal: UInt64(binding.generationOrdinal), key: binding.generation)
     guard try !files.listIfPresent(layout.recentSyncs, as: MarkerName.self).isEmpty,
       roots.isEmpty || roots.contains(binding.root),
       // A generation that was deleted or replaced is not missed.
@@ -68,7 +50,7 @@ struct ThoroughCheck: StoreSteps {
     else { return [] }
     context.begin(.verifying, count: 2)
     var restored: [RelativePath] = []
-    let application = applicationPath
+    let application = DirectoryLayout.path(of: ApplicationName(root: binding.root))
     if try isLost(application, as: ApplicationFile.self, .application) {
       try replace(
         application, .application,
@@ -126,16 +108,12 @@ struct ThoroughCheck: StoreSteps {
 
   /// Publishes the description of this client again if it is lost, and removes
   /// its damaged descriptions.
-  ///
-  /// - Parameter mayBeMissing: Whether it is no fault if there is none, since
-  ///   the directory may not have arrived.
-  func checkDescription(mayBeMissing: Bool = false) throws -> [RelativePath] {
+  func checkDescription() throws -> [RelativePath] {
     let names = try files.listIfPresent(
       DirectoryLayout.clientDevices, as: ClientEntryName.self
     ).compactMap { entry -> ClientDeviceName? in
       if case .device(let name) = entry, name.client == binding.client { name } else { nil }
     }.sorted { $0.revision < $1.revision }
-    if names.isEmpty, mayBeMissing { return [] }
     let damaged = try names.filter {
       try isLost(DirectoryLayout.path(of: $0), as: ClientFile.self, .clientDevice)
     }
