@@ -75,6 +75,8 @@ import Testing
     for verb in ["log", "clients", "conflicts"] { try scratch.succeed(verb, "a.db") }
     #expect(try scratch.succeed("status", "a.db").output.contains("is not synchronized until"))
     #expect(try scratch.docsync("verify", "a.db").status == 1)
+    let refused = try scratch.docsync("leave", "a.db", "--yes")
+    #expect(refused.status == 1 && refused.errors.contains("\"notes\" has no primary key"))
     try scratch.succeed("leave", "a.db", "--abandon", "--yes")
     #expect(try scratch.column("a.db", "SELECT number FROM runs") == ["1"])
   }

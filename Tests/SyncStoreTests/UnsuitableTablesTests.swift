@@ -143,22 +143,10 @@ import Testing
     let findings = try LocalStore.verify(at: devices[0].path).report.findings
     #expect(findings.contains { $0.kind == .schemaUnsuitable && $0.table == created.table })
     #expect(findings.allSatisfy { $0.severity == .note })
-    // Whole stores do not have its rows.
-    let whole = scratch.path + "/whole.db"
-    _ = try devices[0].store.snapshot(to: whole)
-    let exists = try Program(whole).rows(
-      "SELECT count(*) FROM sqlite_schema WHERE name = '\(created.table)'")
-    #expect(exists == [created.reason == .programDefinitions ? "0" : "1"])
-    if exists == ["1"] {
-      #expect(try Program(whole).rows("SELECT * FROM \"\(created.table)\"") == [])
-    }
-    #expect(
-      try SnapshotExamination(path: whole, checkCancellation: {}).damage == [])
-    let third = try Device(
-      store: LocalStore.adopt(snapshotAt: whole, binding: scratch.binding("third")), path: whole)
-    try third.run("INSERT INTO other VALUES ('m', 3)")
-    if created.reason != .renamedExclusion {
-      try takeOver(third, devices, created)
+    if created.reason == .renamedExclusion {
+      try expectNoWholeStore(devices[0])
+    } else {
+      try takeOver(devices, created)
     }
     // Leaving is possible.
     try devices[0].store.removeBookkeeping { _ in }
@@ -170,8 +158,31 @@ import Testing
     }
   }
 
-  /// A device that takes over a whole store keeps its own table.
-  private func takeOver(_ third: Device, _ devices: [Device], _ created: Created) throws {
+  /// On a device that joins, each table could be the excluded one.
+  private func expectNoWholeStore(_ device: Device) throws {
+    let error = #expect(throws: StoreError.self) {
+      _ = try device.store.snapshot(to: scratch.path + "/whole.db")
+    }
+    #expect(error?.message.contains("The excluded table \"secret\" does not exist") ?? false)
+    #expect(
+      try device.store.status().unsuitableTables.contains {
+        $0.name == "secret" && $0.reason == .missingExclusion && !$0.wasSynchronized
+      })
+  }
+
+  /// Whole stores do not have the table. A device that takes over one keeps its own.
+  private func takeOver(_ devices: [Device], _ created: Created) throws {
+    let whole = scratch.path + "/whole.db"
+    _ = try devices[0].store.snapshot(to: whole)
+    #expect(
+      try Program(whole).rows("SELECT 1 FROM sqlite_schema WHERE tbl_name = '\(created.table)'")
+        == [])
+    #expect(
+      try SnapshotExamination(path: whole, checkCancellation: {}).damage == [])
+    let third = try Device(
+      store: LocalStore.adopt(snapshotAt: whole, binding: scratch.binding("third")), path: whole)
+    #expect(try third.store.status().unsuitableTables == [])
+    try third.run("INSERT INTO other VALUES ('m', 3)")
     try devices[0].receive(from: devices[1], third)
     let other = scratch.path + "/other.db"
     try devices[1].receive(from: devices[0], third)
@@ -215,14 +226,20 @@ import Testing
     let store = try LocalStore.create(
       at: path, binding: scratch.binding("a"), configuration: configuration)
     #expect(try store.status().tables.map(\.name) == ["fine"])
-    // SQLite cannot copy tables whose functions it does not have.
+    // SQLite can copy tables only in a form without functions that it does not have.
     let whole = scratch.path + "/whole.db"
     _ = try store.snapshot(to: whole)
     #expect(
       try Program(whole).rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'docsync_*' "
           + "AND name NOT GLOB 'sqlite_*' ORDER BY 1") == [
-          "a", "b", "c", "checked", "child", "fine",
+          "a", "b", "c", "checked", "child", "computed", "fine", "sorted",
+        ])
+    #expect(
+      try Program(whole).rows("SELECT sql FROM sqlite_schema WHERE name IN ('computed', 'sorted')")
+        == [
+          #"CREATE TABLE "computed" ("k" TEXT, PRIMARY KEY ("k"))"#,
+          #"CREATE TABLE "sorted" ("k" TEXT, PRIMARY KEY ("k"))"#,
         ])
   }
 
@@ -292,6 +309,7 @@ import Testing
     #expect(throws: StoreError.self) { try devices[0].receive(from: devices[1]) }
     let loss = try devices[0].store.removalLoss()
     #expect(loss.unknownRows == [:])
+    #expect(loss.unsealedEdits >= (isSealed ? 1 : 2))
     let findings = try LocalStore.verify(at: devices[0].path).report.findings
     #expect(Set(findings.map(\.kind)) == [.schemaUnsuitable])
     #expect(findings.map(\.severity) == [.error, .error])
@@ -370,6 +388,9 @@ import Testing
     try expectStopped(devices[0], because: "folder")
     #expect(try devices[0].store.status().leftOut["folder"] == .keyRead)
     #expect(try devices[0].store.parkedRows() == [])
+    // Only bookkeeping has the hidden row and the log.
+    let loss = try devices[0].store.removalLoss()
+    #expect(loss.parked.map(\.table) == ["folder"] && loss.needsConfirmation)
     try devices[0].run("DROP INDEX i; UPDATE folder SET name = 'g'")
     try exchange(devices)
     try converge(devices, "SELECT k FROM other ORDER BY 1", ["1", "a"])
@@ -454,8 +475,8 @@ import Testing
     #expect(try first.store.status().unknownNames == [])
   }
 
-  /// The device takes over the schema of the whole store, and its own rows come back with a key.
-  @Test func aTableTakesTheFormThatItHasInAWholeStore() throws {
+  /// The whole store does not have the table, as if its application were older.
+  @Test func rowsOfATableThatAWholeStoreDoesNotHaveComeBack() throws {
     let devices = try devices()
     try devices[0].run("CREATE TABLE x (a); INSERT INTO x VALUES (1)")
     let whole = scratch.path + "/whole.db"
@@ -466,11 +487,11 @@ import Testing
     try devices[1].run("INSERT INTO x VALUES (7, 'b')")
     _ = try devices[1].outgoing()
     _ = try devices[1].store.replaceContent(withSnapshotAt: whole)
-    #expect(try devices[1].rows("SELECT * FROM x") == [])
-    #expect(try devices[1].store.status().leftOut["x"] == .noPrimaryKey)
+    #expect(try devices[1].rows("SELECT 1 FROM sqlite_schema WHERE name = 'x'") == [])
+    #expect(try devices[1].store.status().unsuitableTables == [])
     #expect(try devices[1].store.status().unknownNames == ["x"])
     for device in devices {
-      try device.run("DROP TABLE x; CREATE TABLE x (a INTEGER PRIMARY KEY, b)")
+      try device.run("DROP TABLE IF EXISTS x; CREATE TABLE x (a INTEGER PRIMARY KEY, b)")
     }
     try converge(devices, "SELECT b FROM x", ["b"])
     for device in devices {
@@ -554,5 +575,170 @@ import Testing
     try converge(devices, "SELECT body FROM note", ["a"])
     try run("CREATE INDEX j ON note (body COLLATE mine)", in: devices[0].path)
     #expect(try devices[0].store.status().unsuitableTables == [])
+  }
+
+  /// Its words must not get into whole stores, and other devices need the table and the triggers.
+  @Test func anExcludedTableThatNeedsItsProgramIsEmptyAndPlainInWholeStores() throws {
+    let path = scratch.path + "/words.db"
+    let secret =
+      "CREATE TABLE secret (token TEXT PRIMARY KEY COLLATE mine, body VARCHAR(9) DEFAULT 'b', "
+      + "CHECK (same(1)))"
+    try run(
+      """
+      \(secret); CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT);
+      CREATE VIRTUAL TABLE words USING fts5(body);
+      CREATE TRIGGER fill AFTER INSERT ON secret BEGIN
+        INSERT INTO words VALUES (NEW.body); END;
+      CREATE TRIGGER remember AFTER INSERT ON note BEGIN
+        INSERT INTO secret (token, body) VALUES (NEW.id, NEW.body); END;
+      INSERT INTO secret VALUES ('t', 'unspeakable');
+      """, in: path)
+    let store = try LocalStore.create(
+      at: path, binding: scratch.binding("a"), configuration: AppTriggerTests.excluding("secret"))
+    let whole = scratch.path + "/whole.db"
+    _ = try store.snapshot(to: whole)
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
+    #expect(bytes.range(of: Data("unspeakable".utf8)) == nil)
+    let copy = try Program(whole)
+    #expect(
+      try copy.rows("SELECT count(*) FROM words UNION ALL SELECT count(*) FROM secret") == [
+        "0", "0",
+      ])
+    #expect(
+      try copy.rows("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1")
+        == ["fill", "remember"])
+    let joined = scratch.path + "/joined.db"
+    try FileManager.default.copyItem(atPath: whole, toPath: joined)
+    let third = try Device(
+      store: LocalStore.adopt(snapshotAt: joined, binding: scratch.binding("third")), path: joined)
+    try third.run(
+      "INSERT INTO note (body) VALUES ('mine'); CREATE TABLE new (k TEXT PRIMARY KEY); "
+        + "INSERT INTO new VALUES (1)")
+    #expect(try third.rows("SELECT body FROM secret") == ["mine"])
+    #expect(try third.store.status().unsuitableTables == [])
+    // The device itself keeps its form of the table.
+    _ = try store.replaceContent(withSnapshotAt: whole)
+    let device = try Program(path)
+    #expect(try device.rows("SELECT sql FROM sqlite_schema WHERE name = 'secret'") == [secret])
+    #expect(try device.rows("SELECT body FROM words") == ["unspeakable"])
+  }
+
+  /// The objects that read or write the table are of no use without it.
+  @Test func wholeStoresHaveNothingThatNeedsAnUnsuitableTable() throws {
+    let devices = try devices()
+    try devices[0].run(
+      """
+      CREATE TABLE copies (id, body); INSERT INTO copies VALUES (1, 'hidden words');
+      ALTER TABLE other ADD COLUMN copies;
+      CREATE VIRTUAL TABLE words USING fts5(body, content='copies');
+      INSERT INTO words (words) VALUES ('rebuild');
+      CREATE TRIGGER keep AFTER INSERT ON note BEGIN
+        INSERT INTO copies VALUES (NEW.id, NEW.body); END;
+      CREATE TRIGGER look AFTER INSERT ON other WHEN NEW.copies IS NULL BEGIN
+        UPDATE other SET v = 1, copies = (SELECT count(*) FROM tag) WHERE k = NEW.k; END;
+      CREATE VIEW all_copies AS SELECT n.body FROM note AS n, copies AS c WHERE c.id = n.id;
+      CREATE VIEW few_copies AS SELECT * FROM main.all_copies;
+      CREATE VIEW others AS SELECT k, copies FROM other;
+      """)
+    try devices[1].run("ALTER TABLE other ADD COLUMN copies")
+    try exchange(devices)
+    let whole = scratch.path + "/whole.db"
+    _ = try devices[0].store.snapshot(to: whole)
+    let own =
+      "SELECT name FROM sqlite_schema WHERE name NOT GLOB 'docsync_*' AND name NOT GLOB 'sqlite_*' "
+      + "AND name NOT GLOB 'words_*' ORDER BY 1"
+    #expect(
+      try Program(whole).rows(own) == ["look", "note", "other", "others", "secret", "tag"])
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
+    #expect(bytes.range(of: Data("hidden words".utf8)) == nil)
+    // The device that takes it over keeps what it has.
+    let before = try devices[0].rows(own)
+    try devices[1].run("INSERT INTO note VALUES (7, 'more')")
+    try exchange(devices)
+    _ = try devices[0].store.replaceContent(withSnapshotAt: whole)
+    try exchange(devices)
+    #expect(try devices[0].rows(own) == before)
+    try devices[0].run("INSERT INTO note VALUES (8, 'last')")
+    #expect(
+      try devices[0].rows("SELECT body FROM copies WHERE id IN (1, 8)") == ["hidden words", "last"])
+    #expect(try devices[0].rows("SELECT rowid FROM words WHERE words MATCH 'hidden'") == ["1"])
+    // The other device has none of it, and goes on.
+    _ = try devices[1].store.replaceContent(withSnapshotAt: whole)
+    try devices[1].run("INSERT INTO note VALUES (9, 'n'); ALTER TABLE other RENAME COLUMN v TO w")
+    try converge(
+      devices, "SELECT body FROM note WHERE id > 6 ORDER BY body", ["last", "more", "n"])
+  }
+
+  @Test func namesOfTablesAreToldFromOthers() {
+    for sql in [
+      "SELECT 1 FROM x", "SELECT a FROM b, x", "SELECT a FROM b JOIN c USING (k), main.x",
+      "DELETE FROM \"X\" WHERE 1", "INSERT INTO x (a) VALUES (1)", "REPLACE INTO x VALUES (1)",
+      "UPDATE x SET a = 1", "UPDATE OR IGNORE x SET a = 1", "SELECT a FROM (b, x)",
+      "SELECT 1 WHERE a IN x", "SELECT a FROM b LEFT JOIN c ON c.a = b.a, [x]",
+    ] {
+      #expect(SQLTokens(sql).namesTable("x"), "\(sql)")
+    }
+    for sql in [
+      "SELECT x FROM a", "SELECT a, x FROM b", "INSERT INTO a (b, x) VALUES (x, x)",
+      "UPDATE a SET b = 1, x = x", "SELECT a FROM b ORDER BY a, x", "SELECT f(a, x) FROM b",
+      "SELECT a FROM b WHERE a IN (x, 1)", "SELECT a.x FROM a", "CREATE VIEW v (a, x) AS SELECT 1",
+      "SELECT 'x' FROM a", "SELECT a IS DISTINCT FROM x FROM b",
+    ] {
+      #expect(!SQLTokens(sql).namesTable("x"), "\(sql)")
+    }
+  }
+
+  /// Another device has a table of the same name, which is synchronized.
+  @Test(
+    arguments: [
+      "CREATE TABLE x (id, v)",
+      "CREATE TABLE x (id INTEGER PRIMARY KEY, v); CREATE INDEX i ON x (v) WHERE id > 5",
+    ])
+  func rowsRemainIfATableOfTheDocumentTakesTheirPlace(_ creation: String) throws {
+    let devices = try devices()
+    try devices[0].run(creation + "; INSERT INTO x VALUES (1, 'own'), (2, 'mine')")
+    try devices[1].run(
+      "CREATE TABLE x (id INTEGER PRIMARY KEY, v); INSERT INTO x VALUES (1, 'shared')")
+    try exchange(devices)
+    let whole = scratch.path + "/whole.db"
+    _ = try devices[1].store.snapshot(to: whole)
+    _ = try devices[0].store.replaceContent(withSnapshotAt: whole)
+    #expect(try devices[0].rows("SELECT v FROM x") == ["shared"])
+    #expect(try devices[0].rows("SELECT v FROM \"x (2)\" ORDER BY id") == ["own", "mine"])
+    #expect(try devices[0].store.status().unsuitableTables.map(\.name) == ["x (2)"])
+    try converge(devices, "SELECT v FROM x", ["shared"])
+  }
+
+  /// Bookkeeping has hidden rows of a table that no longer exists, and the schema has no table.
+  @Test func aStoppedStoreWhoseOtherTablesAreGoneCanBeLookedAt() throws {
+    let devices = try scratch.devices(
+      2,
+      "CREATE TABLE folder (id INTEGER PRIMARY KEY, name TEXT UNIQUE); CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT)"
+    )
+    for device in devices { try device.run("INSERT INTO folder VALUES (1, 'f')") }
+    try exchange(devices)
+    #expect(try devices[0].store.parkedRows().map(\.table) == ["folder"])
+    try migrate(devices[0], keyless + "; DROP TABLE folder")
+    let status = try devices[0].store.status()
+    #expect(status.tables == [] && status.parked == [])
+    #expect(try devices[0].store.removalLoss().parked.map(\.table) == ["folder"])
+    let findings = try LocalStore.verify(at: devices[0].path).report.findings
+    #expect(Set(findings.map(\.kind)) == [.schemaUnsuitable])
+    _ = try devices[0].store.conflicts()
+    try expectStopped(devices[0], because: "\"note\" has no primary key")
+    try migrate(devices[0], keyed)
+    try exchange(devices)
+    #expect(try devices[0].store.status().unsuitableTables == [])
+  }
+
+  /// The table referred to a suspended one by a column that is gone.
+  @Test func aTableWithoutItsReferenceIsSuitable() throws {
+    let device = try devices()[0]
+    try migrate(
+      device,
+      keyless + "; CREATE TABLE t (name TEXT PRIMARY KEY); INSERT INTO t SELECT name FROM tag; "
+        + "DROP TABLE tag; ALTER TABLE t RENAME TO tag")
+    #expect(try device.store.status().leftOut["tag"] == nil)
+    #expect(try device.store.status().unsuitableTables.map(\.name) == ["note"])
   }
 }

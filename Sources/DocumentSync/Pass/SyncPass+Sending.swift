@@ -45,7 +45,9 @@ extension SyncPass {
     session.report.warnings += try store.unsuitableTables().map { table in
       SyncWarning(
         .tableUnsuitable, table: table.name,
-        message: "a table stays on this device. \(table.explanation) \(table.remedy)")
+        message: (table.reason == .missingExclusion
+          ? "an excluded table is missing. " : "a table stays on this device. ")
+          + "\(table.explanation) \(table.remedy)")
     }
     session.report.openConflicts = try store.openConflictCount()
     session.report.pendingCommands = try store.pendingEvents().count

@@ -164,13 +164,13 @@ final class KeptRows {
     return try keys(statement)
   }
 
-  /// Returns the rows that a statement reads, without those of tables that cannot be synchronized at
-  /// present.
+  /// Returns the rows that a statement reads, without those of tables that the schema does not have
+  /// (``StoreSchema/passesOver(_:)``).
   private func keys(_ statement: SQLStatement) throws -> [RowKey] {
     var found: [RowKey] = []
     while try statement.step() {
       let table: Int = try statement.number(at: 0)
-      if schema.suspended.contains(table) { continue }
+      if schema.passesOver(table) { continue }
       found.append(RowKey(table: table, identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     return found
@@ -263,23 +263,16 @@ final class KeptRows {
   }
 
   /// Returns the parents and the columns by which stored rows refer.
-  ///
-  /// - Parameter tables: The tables whose rows do not count.
-  static func referenceNames(
-    _ database: Database, except tables: Set<Int> = []
-  ) throws -> [(parent: Int, columns: String)] {
+  static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: String)] {
     try StoredRow.fetchAll(
-      database,
-      sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
-        + condition(except: tables, " WHERE ")
+      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
     ).map { (try $0["parent"], try $0["columns"]) }
   }
 
-  /// Returns an SQL condition that excludes the rows of tables, after `conjunction`; an empty text if
-  /// there are no tables.
-  private static func condition(except tables: Set<Int>, _ conjunction: String) -> String {
-    guard !tables.isEmpty else { return "" }
-    return "\(conjunction)tbl NOT IN (\(tables.sorted().map(String.init).joined(separator: ", ")))"
+  /// The SQL condition that a row is of a table that is synchronized at present.
+  private var isPresent: String {
+    guard !schema.suspendedTables.isEmpty else { return "1" }
+    return "tbl IN (\(schema.tables.map { "\($0.id)" }.joined(separator: ", ")))"
   }
 
   /// Removes the claims of unique values; those of identities stay.
@@ -336,12 +329,11 @@ final class KeptRows {
 
   // MARK: - All rows
 
-  /// Returns all stored rows, without those of tables that cannot be synchronized at present.
+  /// Returns all stored rows, without those of tables that are not synchronized at present.
   func all() throws -> [RowKey] {
     try StoredRow.fetchAll(
       database,
-      sql: "SELECT tbl, identity FROM docsync_kept"
-        + Self.condition(except: schema.suspended, " WHERE ")
+      sql: "SELECT tbl, identity FROM docsync_kept WHERE \(isPresent)"
     ).map { row in
       RowKey(
         table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data)))
@@ -376,32 +368,29 @@ final class KeptRows {
   func parkedCount() throws -> Int {
     try Int.fetchOne(
       database,
-      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)"
-        + Self.condition(except: schema.suspended, " AND "))
-      ?? 0
-  }
-
-  /// Returns the number of parked rows of a table.
-  func parkedCount(of table: Int) throws -> Int {
-    try Int.fetchOne(
-      database,
       sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList) "
-        + "AND tbl = ?", arguments: [table]) ?? 0
+        + "AND \(isPresent)") ?? 0
   }
 
   /// Returns the parked rows, with their reasons.
-  func parked() throws -> [ParkedRow] {
+  ///
+  /// - Parameter areAll: Whether to return those of tables that are not synchronized at present as
+  ///   well.
+  func parked(areAll: Bool = false) throws -> [ParkedRow] {
     try StoredRow.fetchAll(
       database,
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
-        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)"
-        + Self.condition(except: schema.suspended, " AND ")
+        + "WHERE reason NOT IN \(KeptRow.Reason.silentList) AND \(areAll ? "1" : isPresent)"
     ).map { row in
       guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
         throw Self.definition.damaged()
       }
+      let id: Int = try row["tbl"]
+      let name =
+        schema.contains(id) ? schema[id].name : try TableRegistry.names(of: id, database).table
+      guard let name else { throw Self.definition.damaged() }
       return ParkedRow(
-        table: schema[try row["tbl"]].name,
+        table: name,
         identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
     }
   }

@@ -4,13 +4,9 @@ extension RemovalLoss {
   /// Finds out what only bookkeeping holds.
   init(_ session: StoreSession) throws {
     self.init()
-    parked = try session.keptRows.parked()
+    parked = try session.keptRows.parked(areAll: true)
     for table in try session.foreign.all() {
       try session.foreign.count(table, session.schema, into: &unknownRows)
-    }
-    for (id, name) in session.schema.suspendedTables {
-      let hidden = try session.keptRows.parkedCount(of: id)
-      if hidden > 0 { unknownRows[name, default: 0] += hidden }
     }
     waitingChangeSets = try session.inbox.count()
     conflicts = try ConflictTable.count(session.database)

@@ -55,16 +55,21 @@ extension SchemaReader {
   func checkIsNoExcludedTable(
     _ name: SQLName, _ registered: [SQLName: Registered], present: [SQLName]
   ) throws {
-    guard isUnderSync, registered[name]?.isWatched != true else { return }
-    let present = Set(present.map { $0.folded })
-    let missing = configuration.excludedTables.sorted().first { !present.contains($0.folded) }
-    guard let missing else { return }
+    guard isUnderSync, registered[name]?.isWatched != true,
+      let missing = missingExclusions(present: present).first
+    else { return }
     throw TableProblem(
       name, .renamedExclusion,
       message: "The excluded table \(quoted(missing)) does not exist any more, and the table "
         + "\(quoted(name)) may be that table under another name.",
       remedy: "Leave the table out with \(.exclude("\(name)")).",
       later: "To share its rows, create a table \(quoted(missing)) again; it may be empty.")
+  }
+
+  /// Returns the excluded tables that do not exist.
+  func missingExclusions(present: [SQLName]) -> [SQLName] {
+    let present = Set(present.map { $0.folded })
+    return configuration.excludedTables.filter { !present.contains($0.folded) }.sorted()
   }
 
   /// Refuses a new table whose declared identity is not unique. When the database is put under

@@ -105,8 +105,16 @@ extension SchemaReader {
   func checkRecordedReferences(
     of name: SQLName, _ known: Registered?, suspended: [Int: SQLName]
   ) throws {
-    let parents = (known?.references ?? []).compactMap { $0.flatMap { suspended[$0] } }
-    if let parent = parents.first { throw reference(from: name, to: parent) }
+    guard let known, !suspended.isEmpty else { return }
+    let present = Set(
+      try SQLName.fetchAll(
+        database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [name]
+      ).map { $0.folded })
+    // The application may have dropped a column since.
+    for (column, parent) in zip(known.columns, known.references)
+    where present.contains(column.folded) {
+      if let parent = parent.flatMap({ suspended[$0] }) { throw reference(from: name, to: parent) }
+    }
   }
 
   /// Finds the columns that stand for keys of rows: those that refer, through any number of tables,

@@ -141,6 +141,7 @@ struct SchemaReader {
     schema.problems = problems
     schema.suspendedTables = suspended
     schema.undefined = Set(undefined.keys.filter { leftOut[$0] != nil })
+    schema.missingExclusions = missingExclusions(present: all + Array(leftOut.keys))
     return schema
   }
 

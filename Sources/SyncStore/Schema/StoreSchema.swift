@@ -15,6 +15,8 @@ struct StoreSchema {
   /// The tables that this connection can neither read nor write, since their definitions need
   /// functions or collations of the application.
   var undefined: Set<SQLName> = []
+  /// The excluded tables that do not exist any more.
+  var missingExclusions: [SQLName] = []
 
   private let positions: [Int: Int]
   private let names: [SQLName: Int]
@@ -46,11 +48,16 @@ struct StoreSchema {
     schema.problems = problems
     schema.suspendedTables = suspendedTables
     schema.undefined = undefined
+    schema.missingExclusions = missingExclusions
     return schema
   }
 
   /// The numbers of the ``suspendedTables``.
   var suspended: Set<Int> { Set(suspendedTables.keys) }
+
+  /// Returns whether bookkeeping may contain rows of a table that the schema does not have: while the
+  /// store synchronizes nothing, bookkeeping is as it was before the schema changed.
+  func passesOver(_ id: Int) -> Bool { !suspendedTables.isEmpty && !contains(id) }
 
   /// The names of the ``suspendedTables``.
   var suspendedNames: Set<SQLName> { Set(suspendedTables.values) }
@@ -86,7 +93,12 @@ struct StoreSchema {
     return namers.filter { named.contains($0.key) }
   }
 
-  subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
+  /// The table with a number, which must exist: a number that was read from bookkeeping is checked
+  /// first (``contains(_:)``).
+  subscript(id: Int) -> TableSchema {
+    guard let position = positions[id] else { preconditionFailure("no table has the id \(id)") }
+    return tables[position]
+  }
 
   /// Returns whether there is a table with an id.
   func contains(_ id: Int) -> Bool { positions[id] != nil }
@@ -206,9 +218,12 @@ struct TableSchema {
   var uniqueIndexes: [UniqueIndex]
 
   var quotedName: String { quoted(name) }
-  var logName: String { "docsync_log_\(id)" }
+  var logName: String { Self.logName(of: id) }
   var identityName: String { "docsync_id_\(id)" }
   var stampsName: String { "docsync_stamps_\(id)" }
+
+  /// Returns the name of the log of the table with a number.
+  static func logName(of id: Int) -> String { "docsync_log_\(id)" }
 
   /// The columns by which the log and the lookups name a row: the identity's,
   /// or the local key of a surrogate table.

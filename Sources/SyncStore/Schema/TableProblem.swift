@@ -93,11 +93,19 @@ extension StoreSchema {
   var unsuitableTables: [StoreStatus.UnsuitableTable] {
     problems.values.sorted { $0.table < $1.table }.map { problem in
       StoreStatus.UnsuitableTable(problem, suspendedNames.contains(problem.table))
-    }
+    } + missingExclusions.map(StoreStatus.UnsuitableTable.init(missing:))
   }
 }
 
 extension StoreStatus.UnsuitableTable {
+  fileprivate init(missing name: SQLName) {
+    self.init(
+      name: name, reason: .missingExclusion,
+      message: "The excluded table \(quoted(name)) does not exist any more, so new tables stay on "
+        + "this device, and it uploads no whole stores.",
+      remedy: "Create the table again; it may be empty.", wasSynchronized: false)
+  }
+
   fileprivate init(_ problem: TableProblem, _ wasSynchronized: Bool) {
     self.init(
       name: problem.table, reason: problem.reason, message: problem.message,

@@ -24,19 +24,16 @@ struct SchemaRenewal {
       else { return true }
     }
     return try !schema.suspended.isEmpty
-      || TableRegistry.registeredIDs(database) != registeredTables || hasFormerReferences(database)
+      || TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
+      || hasFormerReferences(database)
   }
-
-  /// The numbers of the tables that bookkeeping has once it is in line with the schema.
-  private var registeredTables: Set<Int> { schema.suspended.union(schema.tables.map(\.id)) }
 
   /// Returns whether references of rows that are not shown are noted under a name that no foreign
   /// key has any more. Nothing else shows that a surrogate key has been renamed.
   private func hasFormerReferences(_ database: Database) throws -> Bool {
     let keys = schema.tables.flatMap(\.foreignKeys)
     let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
-    return try KeptRows.referenceNames(database, except: schema.suspended).contains {
-      parent, columns in
+    return try KeptRows.referenceNames(database).contains { parent, columns in
       !present.contains([columns, "\(parent)"])
     }
   }
@@ -55,7 +52,7 @@ struct SchemaRenewal {
   func run(_ database: Database) throws -> Concerned {
     try schema.checkNoneSuspended(path)
     let registered = try TableRegistry.registered(database)
-    let gone = try TableRegistry.registeredIDs(database).subtracting(registeredTables)
+    let gone = try TableRegistry.registeredIDs(database).subtracting(schema.tables.map(\.id))
     for id in gone.sorted() { try TableRegistry.forget(id, database) }
     var concerned = Concerned()
     for table in schema.tables {

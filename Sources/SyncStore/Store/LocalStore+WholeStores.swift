@@ -29,12 +29,20 @@ extension LocalStore {
   }
 
   /// Throws `unsupportedSchema` if a whole store would lack the rows of a table that other devices
-  /// synchronize and this one cannot.
+  /// synchronize and this one cannot, or an excluded table: on a device that joins, any table could
+  /// be that one under another name.
   package func checkCompleteness() throws {
-    let lacking = try read { session in
+    let (lacking, missing) = try read { session in
       try session.schema.checkNoneSuspended(path)
       let unknown = try session.foreign.unknownNames(session.schema)
-      return session.schema.unsuitableTables.first { unknown.contains($0.name) }
+      let tables = session.schema.unsuitableTables
+      return (
+        tables.first { unknown.contains($0.name) }, tables.first { $0.reason == .missingExclusion }
+      )
+    }
+    if let missing {
+      throw StoreError(
+        .unsupportedSchema, path: path, message: missing.message, remedy: Remedy(missing.remedy))
     }
     guard let table = lacking else { return }
     throw StoreError(

@@ -260,6 +260,8 @@ public struct StoreStatus: Hashable, Sendable {
     case ambiguousReference = "a column refers to several tables"
     /// An excluded table is missing, and it may be that table under another name.
     case renamedExclusion = "may be an excluded table"
+    /// It is excluded and does not exist any more.
+    case missingExclusion = "excluded and missing"
     /// The application has changed it so that it does not fit the document's configuration.
     case configuration = "does not fit the configuration"
     /// Its definition cannot be read.
@@ -268,7 +270,7 @@ public struct StoreStatus: Hashable, Sendable {
     /// Whether the table would be synchronized if its definition were another.
     public var isProblem: Bool {
       switch self {
-      case .excluded, .schema, .virtualTable, .virtualTablePart: false
+      case .excluded, .schema, .virtualTable, .virtualTablePart, .missingExclusion: false
       case .noPrimaryKey, .keyRead, .programDefinitions, .reference, .ambiguousReference,
         .renamedExclusion, .configuration, .unreadable:
         true

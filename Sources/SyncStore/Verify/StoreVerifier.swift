@@ -286,7 +286,7 @@ final class StoreVerifier {
       result.report.findings.append(
         VerifyReport.Finding(
           .schemaUnsuitable, table: table.name,
-          table.wasSynchronized
+          table.wasSynchronized || table.reason == .missingExclusion
             ? table.explanation : "This table stays on the device. \(table.message)",
           severity: table.wasSynchronized ? .error : .note, remedy: Remedy(table.remedy)))
     }

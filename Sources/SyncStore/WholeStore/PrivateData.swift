@@ -15,17 +15,18 @@ struct PrivateData {
   func remove() throws {
     for table in Self.tables { try database.execute(sql: "DELETE FROM \(table)") }
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
-    // Triggers tell which virtual tables have words of tables that go.
-    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
-    try removeUndefinedTables()
-    for name in excludedTables where !schema.undefined.contains(name) {
-      try database.execute(sql: "DELETE FROM \(quoted(name))")
-    }
     // Another device does not run the migration that this one may be running.
-    for (name, reason) in schema.leftOut
-    where reason == .schema && !schema.undefined.contains(name) {
+    for (name, reason) in schema.leftOut where reason == .schema {
       if case .lock(let release)? = try SchemaTables.entry(of: name, database)?.content {
         try database.execute(sql: release)
+      }
+    }
+    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
+    for name in excludedTables {
+      if schema.undefined.contains(name) {
+        try PlainForm.replace(name, database)
+      } else {
+        try database.execute(sql: "DELETE FROM \(quoted(name))")
       }
     }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
@@ -34,28 +35,40 @@ struct PrivateData {
     try removeRowsWithoutKey(of: withoutKey, texts)
     try removeStatistics(alsoOf: withoutKey)
     try removeDerivedText(texts)
+    try removeUnsuitableTables()
   }
 
   private var hasExcludedData: Bool {
     !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty
   }
 
+  /// The tables whose rows stay on the device, among them those that cannot be synchronized.
   private var excludedTables: [SQLName] { schema.localTables }
 
-  /// Removes the tables that need functions or collations of the application: SQLite can neither
-  /// empty nor copy them. The triggers that use them go as well, since they would fail.
-  private func removeUndefinedTables() throws {
-    guard !schema.undefined.isEmpty else { return }
-    let triggers = try Row.fetchAll(
-      database, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger'")
-    for row in triggers {
-      let words = SQLTokens(row["sql"] as String? ?? "").tokens
-      if schema.undefined.contains(where: { name in words.contains { $0.isName(name) } }) {
-        try database.execute(sql: "DROP TRIGGER main.\(quoted(row["name"]))")
+  /// Removes the tables that cannot be synchronized, which are empty by now, and the triggers, views
+  /// and full-text tables that read or write them: builds that know no such tables open no database
+  /// with one.
+  private func removeUnsuitableTables() throws {
+    var gone = schema.problems.keys.sorted()
+    guard !gone.isEmpty else { return }
+    while let name = gone.popLast() {
+      let objects = try Row.fetchAll(
+        database,
+        sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE type IN ('trigger', 'view')")
+      for object in objects where SQLTokens(object["sql"] as String? ?? "").namesTable(name) {
+        let dependent: SQLName = object["name"]
+        try database.execute(
+          sql: "DROP \(object["type"] as String) IF EXISTS main.\(quoted(dependent))")
+        if object["type"] == "view" { gone.append(dependent) }
       }
-    }
-    for name in schema.undefined.sorted() {
-      try database.execute(sql: "DROP TABLE main.\(quoted(name))")
+      for virtual in virtualTables
+      where try Self.contentTable(definition(of: virtual))?.isSame(as: name) ?? false {
+        try database.execute(sql: "DROP TABLE main.\(quoted(virtual))")
+        gone.append(virtual)
+      }
+      if schema.problems[name] != nil {
+        try database.execute(sql: "DROP TABLE main.\(quoted(name))")
+      }
     }
   }
 
