@@ -30,6 +30,8 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let keyRestored = Code(rawValue: "keyRestored")
     /// A device's clock is far ahead.
     public static let clockAhead = Code(rawValue: "clockAhead")
+    /// A table stays on this device, since it cannot be synchronized.
+    public static let tableUnsuitable = Code(rawValue: "tableUnsuitable")
     /// Another device has tables or columns that this store does not have.
     public static let schemaAhead = Code(rawValue: "schemaAhead")
     /// A policy could not decide a conflict, which stays open.

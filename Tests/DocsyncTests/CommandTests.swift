@@ -39,6 +39,59 @@ import Testing
     #expect(try scratch.succeed("sync", "a.db").output.contains("up to date"))
   }
 
+  @Test func aTableThatCannotBeSynchronizedStopsNothing() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "CREATE TABLE runs AS SELECT 1 AS number")
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('from a')")
+    let reason = "The table \"runs\" has no primary key, so its rows cannot be told apart. To "
+    let synced = try scratch.succeed("sync", "a.db").output
+    #expect(synced.contains("sent 1 change set (1 row)"))
+    #expect(synced.contains("warning: a table stays on this device. \(reason)"))
+    #expect(try scratch.succeed("sync", "b.db").output.contains("applied 1 change set"))
+    let status = try scratch.succeed("status", "a.db").output
+    #expect(status.contains("\n  runs  no primary key"))
+    #expect(status.contains("stay on this device:\n  \(reason)"))
+    let verified = try scratch.docsync("verify", "a.db")
+    #expect(
+      verified.status == 3 && verified.output.contains("next: To synchronize it, give it one"))
+    for verb in ["log", "digest", "clients", "conflicts", "vacuum", "upload"] {
+      try scratch.succeed(verb, "a.db")
+    }
+    // If the table was synchronized, its device stops, and nothing is deleted elsewhere.
+    try scratch.sql("a.db", "CREATE TABLE n AS SELECT * FROM notes")
+    try scratch.sql("a.db", "DROP TABLE notes; ALTER TABLE n RENAME TO notes")
+    for verb in [["sync"], ["upload"], ["digest"], ["vacuum"], ["reset", "--yes"]] {
+      let refused = try Executable.run([verb[0], "a.db"] + verb.dropFirst(), in: scratch.path)
+      #expect(refused.status == 1, "\(verb)")
+      #expect(
+        refused.errors.contains("\"notes\" has no primary key")
+          && refused.errors.contains("so the database is not synchronized until")
+          && refused.errors.contains("next: To synchronize it, give it one"), "\(refused.errors)")
+    }
+    try scratch.succeed("sync", "b.db")
+    #expect(
+      try scratch.column("b.db", "SELECT title FROM notes ORDER BY title")
+        == ["\"from a\"", "\"one\"", "\"two\""])
+    for verb in ["log", "clients", "conflicts"] { try scratch.succeed(verb, "a.db") }
+    #expect(try scratch.succeed("status", "a.db").output.contains("is not synchronized until"))
+    #expect(try scratch.docsync("verify", "a.db").status == 1)
+    let refused = try scratch.docsync("leave", "a.db", "--yes")
+    #expect(refused.status == 1 && refused.errors.contains("\"notes\" has no primary key"))
+    try scratch.succeed("leave", "a.db", "--abandon", "--yes")
+    #expect(try scratch.column("a.db", "SELECT number FROM runs") == ["1"])
+  }
+
+  @Test func tablesThatCannotBeSynchronizedAreNamedAtOnce() throws {
+    try scratch.sql("a.db", "CREATE TABLE a1 (x); CREATE TABLE a2 (x); CREATE TABLE a3 (x)")
+    let refused = try scratch.docsync("init", "a.db", "--directory", "shared")
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("3 tables have no primary key"))
+    #expect(refused.errors.contains("with --exclude a1 --exclude a2 --exclude a3."))
+    try scratch.succeed(
+      "init", "a.db", "--directory", "shared", "--exclude", "a1", "--exclude", "a2", "--exclude",
+      "a3")
+  }
+
   /// In the folder of the command, where its path is one character.
   @Test func aStoreMayHaveANameOfOneLetter() throws {
     try scratch.sql("a", "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 2)")

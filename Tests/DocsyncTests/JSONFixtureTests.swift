@@ -93,6 +93,12 @@ import Testing
       "--merge")
   }
 
+  @Test func aTableThatCannotBeSynchronized() throws {
+    try devices()
+    try scratch.sql("a.db", "CREATE TABLE runs AS SELECT 1 AS number")
+    try golden.expect("status-unsuitable", "status", "a.db")
+  }
+
   @Test func joinWithAFileThatIsThere() throws {
     try devices()
     try scratch.makeNotes("c.db")

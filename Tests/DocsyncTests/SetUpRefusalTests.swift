@@ -152,7 +152,10 @@ struct SetUpRefusalTests {
     let refused = try scratch.docsync("init", "a.db", "--directory", "shared")
     #expect(refused.status == 5)
     #expect(refused.errors.contains("It contains Documents, Photos."), "\(refused.errors)")
-    #expect(refused.errors.contains("mkdir shared/DocumentSync, then use --directory shared/"))
+    let proposed = scratch.path + "/shared/DocumentSync"
+    #expect(
+      refused.errors.contains("mkdir \(proposed), then use --directory \(proposed)"),
+      "\(refused.errors)")
     #expect(try scratch.contents() == before)
     #expect(
       try scratch.docsync("init", "a.db", "--directory", "shared", "--json").json()["error"]

@@ -169,7 +169,7 @@ private let databaseDamage: [StoreDamage] = [
   },
   StoreDamage("a table that cannot be synchronized") { store in
     try store.sql("CREATE TABLE loose (a)")
-    return [found(.schemaUnsuitable, nil)]
+    return [found(.schemaUnsuitable, "loose")]
   },
   StoreDamage("a missing table of bookkeeping") { store in
     try store.sql("DROP TABLE docsync_claim")

@@ -40,6 +40,8 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   override func perform() async throws -> LeaveReport {
     try await holdingStore(needsSetUp: !abandons) { [self] files in
       begin(.listing)
+      // What was edited cannot be published; the user may abandon it.
+      if !abandons { try store.checkTables() }
       var report = LeaveReport(
         binding: store.binding, synchronization: nil, loss: RemovalLoss(), hasToldOthers: false)
       try confirm(try store.removalLoss())

@@ -40,6 +40,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
       try documents.check(binding)
       return
     }
+    try store.checkCompleteness()
     var generator = environment.generator
     let client = ClientIdentifier.random(using: &generator)
     binding.root = try applications.findOrCreate(

@@ -33,6 +33,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
   /// the other devices wait for a generation that has not arrived, and work on
   /// meanwhile.
   private func goOver(_ files: SharedFiles) throws {
+    try store.checkCompleteness()
     let session = SyncSession(files: files, store: store)
     let pass = SyncPass(session: session, turns: turns, checksIdentities: false)
     _ = try pass.run()

@@ -42,6 +42,13 @@ extension SyncPass {
   /// Completes the report at the end of the pass, and notes that it contains
   /// the exchange of content.
   func completeReport() throws {
+    session.report.warnings += try store.unsuitableTables().map { table in
+      SyncWarning(
+        .tableUnsuitable, table: table.name,
+        message: (table.reason == .missingExclusion
+          ? "an excluded table is missing. " : "a table stays on this device. ")
+          + "\(table.explanation) \(table.remedy)")
+    }
     session.report.openConflicts = try store.openConflictCount()
     session.report.pendingCommands = try store.pendingEvents().count
     if session.report.rebootstrap != nil {

@@ -31,6 +31,7 @@ struct SyncPass: StoreSteps, Sendable {
     try removeLeftovers()
     // Before anything is sealed or published.
     try store.checkPlace()
+    try store.checkTables()
     let restored = checksOwnFiles ? try ThoroughCheck(session: session).restoreBeginning() : []
     let exchanged = try goOver()
     try note(exchanged)

@@ -124,6 +124,9 @@ struct WholeStoreSteps {
     } catch let error as StoreError where error.code == .unpublishedEdits {
       // The store was edited meanwhile: the next call tries again.
       context.environment.logger.notice("\(error)")
+    } catch let error as StoreError where error.code == .unsupportedSchema {
+      // The report of the synchronization warns of the table.
+      context.environment.logger.notice("\(error)")
     } catch let error as SyncError where error.code == .storeDamaged {
       warn(SyncWarning(.wholeStoreRefused, message: error.message))
     }

@@ -53,8 +53,7 @@ struct LifeChecks {
     {
       throw lost("the counter is \(shown) instead of \(total)")
     }
-    let local = try texts(
-      program, "SELECT token FROM local UNION ALL SELECT body FROM note WHERE id IS NULL")
+    let local = try texts(program, LifeDevice.localRows(program))
     let tokens = Set(local.compactMap { $0[0] })
     if let token = device.localTokens.first(where: { !tokens.contains($0) }) {
       throw lost("\(token), which stays here, is gone")

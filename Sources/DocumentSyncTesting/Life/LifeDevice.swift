@@ -141,9 +141,9 @@ final class LifeDevice {
 
   /// Edits the store as a program that does not know about syncing would.
   ///
-  /// - Parameter losesKeys: Whether some rows that stay on the device have NULL in their key.
+  /// - Parameter plan: The history, which says which rows stay on the device.
   func edit(
-    _ edit: LifeStep.Edit, salt: UInt64, losesKeys: Bool, _ ledger: LifeLedger, clock: FleetClock
+    _ edit: LifeStep.Edit, salt: UInt64, _ plan: LifePlan, _ ledger: LifeLedger, clock: FleetClock
   ) throws {
     let program = try program(clock)
     try program.run("PRAGMA foreign_keys = ON")
@@ -186,15 +186,30 @@ final class LifeDevice {
       made.amount = Int64(salt % 5) + 1
       try program.run("UPDATE tally SET n = n + \(made.amount) WHERE name = 'all'")
     case .local:
-      let isNote = losesKeys && salt % 2 == 0
-      try program.run(
-        isNote
-          ? "INSERT INTO note (id, body, shared) VALUES (NULL, '\(token)', NULL)"
-          : "INSERT INTO local VALUES ('\(token)')")
+      if plan.hasLooseTables && salt / 2 % 2 == 0 {
+        try Self.addLooseRow(token, program)
+      } else if plan.losesKeys && salt % 2 == 0 {
+        try program.run("INSERT INTO note (id, body, shared) VALUES (NULL, '\(token)', NULL)")
+      } else {
+        try program.run("INSERT INTO local VALUES ('\(token)')")
+      }
       localTokens.append(token)
       return
     }
     log.append(ledger.note(made))
+  }
+
+  /// Inserts a row into a table that has no primary key, and creates the table if it is missing.
+  static func addLooseRow(_ token: String, _ program: FleetSQLite) throws {
+    try program.run(
+      "CREATE TABLE IF NOT EXISTS loose (token TEXT); INSERT INTO loose VALUES ('\(token)')")
+  }
+
+  /// Returns a query for the rows that stay on the device.
+  static func localRows(_ program: FleetSQLite) throws -> String {
+    let isThere = try !program.rows("SELECT 1 FROM sqlite_schema WHERE name = 'loose'").isEmpty
+    return "SELECT token FROM local UNION ALL SELECT body FROM note WHERE id IS NULL"
+      + (isThere ? " UNION ALL SELECT token FROM loose" : "")
   }
 
   /// Returns whether the store knows that another state of it has its unsealed edits, too.

@@ -13,6 +13,9 @@ struct LifePlan: Sendable {
   var policies: [Int: SyncPolicies] = [:]
   /// Whether some of the rows that stay on their device are rows with NULL in their key.
   var losesKeys = false
+  /// Whether some of the rows that stay on their device are in a table without a primary key, which
+  /// a program creates when it inserts the first of them.
+  var hasLooseTables = false
   /// The number of migrations that the newest version of the application has.
   var migrations = 0
   var steps: [LifeStep]
@@ -27,7 +30,9 @@ struct LifePlan: Sendable {
     var plan = LifePlan(seed: seed, devices: devices, steps: [])
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
-    let kinds = LifeFeatures.names.map(\.feature).filter { ![.missingKeys, .updates].contains($0) }
+    let kinds = LifeFeatures.names.map(\.feature).filter {
+      ![.missingKeys, .updates, .looseTables].contains($0)
+    }
     let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
     }
@@ -89,6 +94,8 @@ struct LifePlan: Sendable {
     var ownDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e75_6c6c)
     plan.losesKeys = ownDice.chance(40) && features.contains(.missingKeys)
     if features.contains(.updates) { plan.addUpdates() }
+    var looseDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c6f_6f73)
+    plan.hasLooseTables = looseDice.chance(40) && features.contains(.looseTables)
     return plan
   }
 

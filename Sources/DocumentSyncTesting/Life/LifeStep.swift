@@ -129,17 +129,19 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let missingKeys = Self(rawValue: 1 << 9)
   /// Applications are updated, and record their migrations in a table.
   package static let updates = Self(rawValue: 1 << 10)
+  /// Programs create a table without a primary key, which stays on the device.
+  package static let looseTables = Self(rawValue: 1 << 11)
 
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 11 - 1)
+  package static let all = Self(rawValue: 1 << 12 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
-  package static let former = all.subtracting([.missingKeys, .updates])
+  package static let former = all.subtracting([.missingKeys, .updates, .looseTables])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
     ("joins", .joins), ("copies", .copies), ("restores", .restores),
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
-    ("missingKeys", .missingKeys), ("updates", .updates),
+    ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
   ]
 }

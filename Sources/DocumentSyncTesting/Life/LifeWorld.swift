@@ -145,7 +145,7 @@ final class LifeWorld {
     switch step {
     case .edit(_, let edit, let salt):
       try device.edit(
-        edit, salt: salt, losesKeys: plan.losesKeys, ledger, clock: clock(device.number))
+        edit, salt: salt, plan, ledger, clock: clock(device.number))
     case .work(_, let statements, let hasForeignKeys):
       self.statements += try device.work(
         statements, hasForeignKeys: hasForeignKeys, clock: clock(device.number))
@@ -267,6 +267,7 @@ final class LifeWorld {
       }
     }
     try program.run("INSERT INTO local VALUES ('local \(number)')")
+    if plan.hasLooseTables { try LifeDevice.addLooseRow("loose \(number)", program) }
     let manager = try await DocumentSyncManager.join(
       storeAt: path, directory: directory,
       existing: .merge(prefer: prefersDocument ? .document : .local),
@@ -276,7 +277,7 @@ final class LifeWorld {
     let device = LifeDevice(
       number: number, directory: directory, path: path, machine: machines, manager: manager)
     device.log = log
-    device.localTokens = ["local \(number)"]
+    device.localTokens = ["local \(number)"] + (plan.hasLooseTables ? ["loose \(number)"] : [])
     directory.isOpen = false
     directory.arrive(salt: .max)
     try add(device)

@@ -143,7 +143,7 @@ extension VerifyReport.Finding {
     case foreignKeysBroken
     /// Rows break a condition of their table.
     case constraintsBroken
-    /// The application has a schema that cannot be synchronized.
+    /// A table cannot be synchronized, so it stays on its device.
     case schemaUnsuitable
     /// Tables of the bookkeeping are missing or wrong.
     case bookkeepingDamaged

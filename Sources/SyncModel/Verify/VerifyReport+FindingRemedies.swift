@@ -4,7 +4,7 @@ extension VerifyReport.Finding.Kind {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
       .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,
-      .identityOrphaned, .storeMoved, .rowWithoutKey, .referenceUndeclared:
+      .identityOrphaned, .storeMoved, .rowWithoutKey, .referenceUndeclared, .schemaUnsuitable:
       .note
     case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
       .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
@@ -171,7 +171,7 @@ extension VerifyReport.Finding.Kind {
         + "off; the next \(.synchronize) puts what it left in line."
     case .constraintsBroken:
       "Mend the rows: a program has written with the conditions off."
-    case .schemaUnsuitable: "Change the schema so that every table can be synchronized."
+    case .schemaUnsuitable: "Change the table so that it can be synchronized."
     case .bookkeepingNewer: "Update DocumentSync on this device."
     case .triggersOutOfDate: "Run \(.synchronize), which makes the triggers again."
     case .rowUnknown:

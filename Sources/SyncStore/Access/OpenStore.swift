@@ -78,11 +78,19 @@ final class OpenStore: Sendable {
   ///
   /// Stores the warnings that `body` does not report, for the next synchronization
   /// (``UnreportedWarnings``).
-  func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
+  ///
+  /// - Parameter isStoppedToo: Whether to run `body` also if a table that was synchronized cannot be
+  ///   at present, with the other tables. Otherwise the error says so.
+  func write<Result>(
+    isStoppedToo: Bool = false, _ body: (StoreSession) throws -> Result
+  ) throws -> Result {
     try connection.use { database in
       do {
         return try database.transaction(.immediate) {
-          let session = try presentSession(database)
+          let stopped =
+            isStoppedToo ? try schema.stopped(database) { try readIdentity(database) } : nil
+          let session =
+            try stopped.map { try self.session(database, $0) } ?? presentSession(database)
           try EarlierPlainValues(session: session).settle()
           let result = try body(session)
           try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
@@ -118,7 +126,8 @@ final class OpenStore: Sendable {
   }
 
   /// Runs `body` on a single state of the store, without writing, unless the application changed
-  /// its schema: then it renews bookkeeping first.
+  /// its schema: then it renews bookkeeping first. If a table that was synchronized cannot be at
+  /// present, the session has the other tables only.
   func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     if let result = try readIfCurrent(body) { return result }
     // The schema may change once more, but not for ever.
@@ -131,8 +140,10 @@ final class OpenStore: Sendable {
   ) throws -> Result? {
     try connection.use { database in
       try database.transaction(.deferred, .rollback) {
-        try schema.current(database) { try readIdentity(database) }
-          .map { try body(session(database, $0)) }
+        let current =
+          try schema.current(database) { try readIdentity(database) }
+          ?? schema.stopped(database) { try readIdentity(database) }
+        return try current.map { try body(session(database, $0)) }
       }
     }
   }

@@ -16,6 +16,7 @@ struct StatusReport {
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut)
     status.openConflicts = try session.conflicts.journal.openCount
     status.unknownNames = try session.foreign.unknownNames(schema)
+    status.unsuitableTables = schema.unsuitableTables
     status.incompleteNames = try LostNames.names(in: schema, session.database)
     for table in schema.tables {
       let count = try session.rowsWithoutKey(table)

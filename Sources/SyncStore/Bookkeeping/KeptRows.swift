@@ -161,16 +161,17 @@ final class KeptRows {
       "SELECT tbl, identity FROM docsync_kept_reference "
         + "WHERE parent = ? AND columns = ? AND key = ?")
     bind(reference, to: statement)
-    return try Self.keys(statement)
+    return try keys(statement)
   }
 
-  private static func keys(_ statement: SQLStatement) throws -> [RowKey] {
+  /// Returns the rows that a statement reads, without those of tables that the schema does not have
+  /// (``StoreSchema/passesOver(_:)``).
+  private func keys(_ statement: SQLStatement) throws -> [RowKey] {
     var found: [RowKey] = []
     while try statement.step() {
-      found.append(
-        RowKey(
-          table: try statement.number(at: 0),
-          identity: RowIdentity(bytes: statement.bytes(at: 1))))
+      let table: Int = try statement.number(at: 0)
+      if schema.passesOver(table) { continue }
+      found.append(RowKey(table: table, identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     return found
   }
@@ -268,6 +269,12 @@ final class KeptRows {
     ).map { (try $0["parent"], try $0["columns"]) }
   }
 
+  /// The SQL condition that a row is of a table that is synchronized at present.
+  private var isPresent: String {
+    guard !schema.suspendedTables.isEmpty else { return "1" }
+    return "tbl IN (\(schema.tables.map { "\($0.id)" }.joined(separator: ", ")))"
+  }
+
   /// Removes the claims of unique values; those of identities stay.
   func forgetClaims() throws {
     try database.execute(
@@ -315,16 +322,19 @@ final class KeptRows {
     let statement = try SQLStatement(
       "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued' UNION ALL "
         + "SELECT tbl, identity FROM docsync_kept WHERE reason = 'borrowed'", on: database)
-    let found = Set(try Self.keys(statement))
+    let found = Set(try keys(statement))
     undeadRows = found
     return found
   }
 
   // MARK: - All rows
 
-  /// Returns all stored rows.
+  /// Returns all stored rows, without those of tables that are not synchronized at present.
   func all() throws -> [RowKey] {
-    try StoredRow.fetchAll(database, sql: "SELECT tbl, identity FROM docsync_kept").map { row in
+    try StoredRow.fetchAll(
+      database,
+      sql: "SELECT tbl, identity FROM docsync_kept WHERE \(isPresent)"
+    ).map { row in
       RowKey(
         table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data)))
     }
@@ -358,22 +368,29 @@ final class KeptRows {
   func parkedCount() throws -> Int {
     try Int.fetchOne(
       database,
-      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)")
-      ?? 0
+      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList) "
+        + "AND \(isPresent)") ?? 0
   }
 
   /// Returns the parked rows, with their reasons.
-  func parked() throws -> [ParkedRow] {
+  ///
+  /// - Parameter areAll: Whether to return those of tables that are not synchronized at present as
+  ///   well.
+  func parked(areAll: Bool = false) throws -> [ParkedRow] {
     try StoredRow.fetchAll(
       database,
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
-        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)"
+        + "WHERE reason NOT IN \(KeptRow.Reason.silentList) AND \(areAll ? "1" : isPresent)"
     ).map { row in
       guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
         throw Self.definition.damaged()
       }
+      let id: Int = try row["tbl"]
+      let name =
+        schema.contains(id) ? schema[id].name : try TableRegistry.names(of: id, database).table
+      guard let name else { throw Self.definition.damaged() }
       return ParkedRow(
-        table: schema[try row["tbl"]].name,
+        table: name,
         identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
     }
   }

@@ -148,11 +148,21 @@ enum TableRegistry {
         DROP TABLE IF EXISTS main.docsync_log_\(id); DROP TABLE IF EXISTS main.docsync_id_\(id);
         DROP TABLE IF EXISTS main.docsync_stamps_\(id)
         """)
-    let triggers = try SQLName.fetchAll(
+    try removeTriggers(of: id, database)
+  }
+
+  /// Removes a table's triggers, so that no more edits are captured.
+  static func removeTriggers(of id: Int, _ database: Database) throws {
+    for trigger in try triggers(of: id, database) {
+      try database.execute(sql: "DROP TRIGGER main.\(quoted(trigger))")
+    }
+  }
+
+  private static func triggers(of id: Int, _ database: Database) throws -> [SQLName] {
+    try SQLName.fetchAll(
       database,
       sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
       arguments: ["docsync_\(id)_*"])
-    for trigger in triggers { try database.execute(sql: "DROP TRIGGER main.\(quoted(trigger))") }
   }
 }
 

@@ -51,9 +51,14 @@ struct DatabaseJoin {
       checkCancellation: checkCancellation)
     try merge.run()
     var report = merge.report
-    report.newTables = names
+    // Some of the new tables may be unsuitable.
+    let staying = LocalTables(
+      database: database, former: former, schema: session.schema,
+      checkCancellation: checkCancellation)
     report.localTables =
-      isInPlace ? try local.follow(merge.translate) : try local.takeAlong(merge.translate)
+      isInPlace ? try staying.follow(merge.translate) : try staying.takeAlong(merge.translate)
+    let localTables = Set(report.localTables.map { $0.folded })
+    report.newTables = names.filter { !localTables.contains($0.folded) }
     try merge.end()
     // Later, nothing would distinguish these from references.
     if session.hasWrittenPlainValues {

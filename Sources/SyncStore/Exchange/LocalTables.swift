@@ -130,8 +130,7 @@ struct LocalTables {
   // MARK: - What stays on the device
 
   private var localTables: [FormerDatabase.Table] {
-    schema.leftOut.filter { $0.value == .excluded }.compactMap { former.table(named: $0.key) }
-      .sorted { $0.name < $1.name }
+    schema.localTables.compactMap { former.table(named: $0) }.sorted { $0.name < $1.name }
   }
 
   /// Takes along the tables that stay on the device, in the form that they have in the database,

@@ -18,7 +18,8 @@ extension Replacing {
     }
     let leftOut = names(schema.leftOut.keys)
     var shared: [SQLName] = []
-    for (table, reason) in session.schema.leftOut where reason == .excluded {
+    for (table, reason) in session.schema.leftOut
+    where [.excluded, .renamedExclusion].contains(reason) {
       if former.table(named: table) != nil, !leftOut.contains(table.folded) {
         shared.append(table)
       }

@@ -37,10 +37,21 @@ struct Replacing {
     var lastHistory: Int64
   }
 
+  /// Throws `unsupportedSchema` if an excluded table may have another name now: the whole store would
+  /// bring an empty table of the excluded name, and the other one would be shared.
+  private func checkExclusions(_ session: StoreSession) throws {
+    let renamed = session.schema.problems.values.filter { $0.reason == .renamedExclusion }
+    guard let problem = renamed.min(by: { $0.table < $1.table }) else { return }
+    throw StoreError(
+      .unsupportedSchema, path: store.path, message: problem.message,
+      remedy: "Give the table its former name again. \(problem.laterRemedy)")
+  }
+
   func run(_ session: StoreSession, _ result: inout ContentReplacement) throws {
     let database = session.database
     try store.seal(session, checkCancellation: checkCancellation)
     try checkOwn(session)
+    try checkExclusions(session)
     try session.conflicts.journal.finish()
     result.vector = snapshot.vector
     var former = try Former(
@@ -104,12 +115,12 @@ struct Replacing {
   /// Returns the tables of the whole store, with the columns that this device's policies need.
   private func newSchema(_ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
-    return StoreSchema(
-      tables: snapshot.schema.tables.map { table in
+    return snapshot.schema.with(
+      snapshot.schema.tables.map { table in
         var table = table
         table.policyColumns = policies == SyncPolicies() ? [] : policies.baseColumns(of: table)
         return table
-      }, leftOut: snapshot.schema.leftOut)
+      })
   }
 
   /// Returns the number of steps: three for each table, and one for each of the store's own change

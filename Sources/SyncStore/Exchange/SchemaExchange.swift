@@ -8,7 +8,8 @@ import SyncModel
 /// missing here, and tables without synchronization that the application has created elsewhere. If
 /// such a table has another form there, it takes that form and keeps its rows, if they fit. A table
 /// in which migrations are recorded takes the rows of the whole store, since they describe the
-/// schema.
+/// schema. A whole store contains no tables that cannot be synchronized: those of this device stay,
+/// with the triggers that read or write them.
 struct SchemaExchange {
   /// An object of a schema that neither SQLite nor bookkeeping has created.
   private struct Entry: Hashable {
@@ -66,7 +67,9 @@ struct SchemaExchange {
     kept = Set(
       new.tables.filter { table in
         let key = table.name.folded
+        // A table that stays on this device may have the same form and other rows.
         return texts[key] == here[key]?.text && !feeding.contains(key)
+          && old.table(named: table.name) != nil
       }.map(\.id))
     self.here = here
     self.there = there
@@ -87,8 +90,11 @@ struct SchemaExchange {
   /// The synchronized tables of this store that do not stay as they are.
   var leavingTables: [TableSchema] {
     old.tables.filter { table in
-      // A table that stays on the device from now on keeps its rows.
-      if new.leftOut.contains(where: { $0.key.folded == table.name.folded }) {
+      // A table that stays on the device from now on keeps its rows. One that cannot be synchronized
+      // there takes that form, and its rows come back once it can be.
+      if new.leftOut.contains(where: {
+        $0.key.folded == table.name.folded && !$0.value.isProblem
+      }) {
         return false
       }
       return new.table(named: table.name).map { !kept.contains($0.id) } ?? true
@@ -114,8 +120,16 @@ struct SchemaExchange {
     return here.values.filter { entry in
       guard entry.type != "table" else { return false }
       if let other = texts[entry.key] { return other != entry }
-      return entry.type != "view" && isSynchronized(entry.table)
+      return entry.type != "view" && isSynchronized(entry.table) && !isOwn(entry)
     }.sorted { ($0.type, $0.name) < ($1.type, $1.name) }
+  }
+
+  /// Returns whether a trigger reads or writes a table that stays on this device since it cannot be
+  /// synchronized.
+  private func isOwn(_ entry: Entry) -> Bool {
+    guard entry.type == "trigger" else { return false }
+    let tokens = SQLTokens(entry.sql)
+    return old.problems.keys.contains(where: tokens.namesTable)
   }
 
   private func missing(_ types: Set<String>) -> [Entry] {
@@ -151,13 +165,14 @@ struct SchemaExchange {
       try adapt(entry)
     }
     // Triggers go with a table that takes another form.
-    let present = try SQLName.fetchSet(
-      database,
-      sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type IN ('view', 'trigger')")
-    for entry in there where ["view", "trigger"].contains(entry.type) {
-      guard !present.contains(entry.key), try entry.type == "view" || exists(entry.table) else {
-        continue
-      }
+    let own = here.values.filter(isOwn).sorted { $0.name < $1.name }
+    for entry in there.filter({ ["view", "trigger"].contains($0.type) }) + own {
+      let isPresent = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema "
+          + "WHERE type IN ('view', 'trigger') AND name = ? COLLATE NOCASE)",
+        arguments: [entry.name])
+      guard isPresent != true, try entry.type == "view" || exists(entry.table) else { continue }
       try database.execute(sql: entry.sql)
     }
   }
@@ -202,12 +217,26 @@ struct SchemaExchange {
   }
 
   /// Drops a table that stays on this device, or a view, if a table that is synchronized elsewhere
-  /// has its name.
+  /// has its name. The rows of a table that cannot be synchronized remain under another name.
   private func removeNamesake(_ name: SQLName) throws {
     let type = try String.fetchOne(
       database,
       sql: "SELECT type FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE", arguments: [name])
-    if let type { try database.execute(sql: "DROP \(type) main.\(quoted(name))") }
+    guard let type else { return }
+    let isUnsuitable = old.problems.keys.contains { $0.isSame(as: name) }
+    if isUnsuitable, old.table(named: name) == nil { try copyRows(of: name) }
+    try database.execute(sql: "DROP \(type) main.\(quoted(name))")
+  }
+
+  private func copyRows(of name: SQLName) throws {
+    let isEmpty = try Bool.fetchOne(
+      database, sql: "SELECT NOT EXISTS (SELECT 1 FROM main.\(quoted(name)) NOT INDEXED)")
+    guard isEmpty == false else { return }
+    let taken = try SQLName.fetchAll(database, sql: "SELECT name FROM main.sqlite_schema")
+    let columns = try columnNames(name).map(quoted).joined(separator: ", ")
+    try database.execute(
+      sql: "CREATE TABLE main.\(quoted(SchemaReader.free(name, among: taken + there.map(\.name)))) "
+        + "AS SELECT \(columns) FROM main.\(quoted(name)) NOT INDEXED")
   }
 
   private func make(_ table: SQLName) throws {
@@ -220,6 +249,14 @@ struct SchemaExchange {
   /// and the rows that it has here. A table in which migrations are recorded gets its rows later.
   private func adapt(_ entry: Entry) throws {
     guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
+    // Each device has its own form of a table that cannot be synchronized. If it was synchronized
+    // here, it is gone by now.
+    if new.problems.keys.contains(where: { $0.folded == entry.key }) {
+      if old.table(named: entry.name) != nil { try database.execute(sql: entry.sql) }
+      return
+    }
+    // The whole store has a plain form of it, and SQLite cannot read this one.
+    if old.undefined.contains(where: { $0.folded == entry.key }) { return }
     guard former.type == "table", !former.isVirtual else { return }
     let name = quoted(former.name)
     if new.leftOut.contains(where: { $0.value == .schema && $0.key.folded == entry.key }) {

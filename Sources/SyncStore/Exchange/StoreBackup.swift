@@ -25,9 +25,7 @@ enum StoreBackup {
     try StoreFileMode.makeFile(at: copy, like: connection.path)
     do {
       try connection.use { database in
-        try QueryCancellation.run(database, checkCancellation) {
-          try database.execute(sql: "VACUUM main INTO ?", arguments: [copy])
-        }
+        try DatabaseCopy.write(database, at: connection.path, to: copy, checkCancellation)
       }
       return copy
     } catch {

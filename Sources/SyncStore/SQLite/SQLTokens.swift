@@ -143,3 +143,69 @@ struct SQLTokens {
     }
   }
 }
+
+extension SQLTokens {
+  /// The CHECK conditions of a CREATE TABLE statement.
+  var conditions: [(tokens: ArraySlice<Token>, text: String)] {
+    tokens.indices.dropLast().compactMap { position in
+      guard tokens[position].isWord("CHECK"), tokens[position + 1].isSymbol("("),
+        let close = closing(position + 1)
+      else { return nil }
+      return (tokens[(position + 2)..<close], text((position + 2)..<close))
+    }
+  }
+
+  /// Returns whether the text of a trigger or a view names a table or view where SQL expects one:
+  /// after FROM, INTO and the like, and not as a column.
+  func namesTable(_ name: SQLName) -> Bool {
+    tokens.indices.contains { tokens[$0].isName(name) && isTable($0) }
+  }
+
+  private func isTable(_ position: Int) -> Bool {
+    var before = position - 1
+    if before >= 1, tokens[before].isSymbol("."), tokens[before - 1].isName("main") { before -= 2 }
+    guard before >= 0 else { return false }
+    if Self.tableWords.contains(where: tokens[before].isWord) {
+      // As in “IS DISTINCT FROM”, before a value.
+      return before == 0 || !tokens[before].isWord("FROM") || !tokens[before - 1].isWord("DISTINCT")
+    }
+    guard tokens[before].isSymbol(",") || tokens[before].isSymbol("(") else { return false }
+    // A list of tables begins after FROM; other lists begin after other words.
+    while before >= 0 {
+      let token = tokens[before]
+      if token.isSymbol(")") {
+        var depth = 0
+        repeat {
+          if tokens[before].isSymbol(")") { depth += 1 }
+          if tokens[before].isSymbol("(") { depth -= 1 }
+          before -= 1
+        } while depth > 0 && before >= 0
+        continue
+      }
+      if token.isSymbol("(") {
+        // Tables in parentheses: an opening one follows FROM, JOIN or another parenthesis.
+        guard before > 0 else { return false }
+        let outer = tokens[before - 1]
+        guard outer.isSymbol("(") || outer.isWord("FROM") || outer.isWord("JOIN") else {
+          return false
+        }
+      }
+      if token.isWord("FROM") || token.isWord("JOIN") { return true }
+      if Self.otherLists.contains(where: token.isWord) || token.isSymbol(";") { return false }
+      before -= 1
+    }
+    return false
+  }
+
+  /// The words after which the name of a table stands, also after the action of a statement with OR.
+  private static let tableWords: [SQLName] = [
+    "FROM", "INTO", "JOIN", "UPDATE", "IN", "ROLLBACK", "ABORT", "REPLACE", "FAIL", "IGNORE",
+  ]
+
+  /// The words after which a list of something else than tables stands.
+  private static let otherLists: [SQLName] = [
+    "SELECT", "DISTINCT", "ALL", "SET", "VALUES", "BY", "WHERE", "HAVING", "RETURNING", "OF",
+    "CASE",
+    "PARTITION", "WITH",
+  ]
+}

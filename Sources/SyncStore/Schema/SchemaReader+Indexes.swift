@@ -59,11 +59,12 @@ extension SchemaReader {
     let words = texts.flatMap { SQLTokens($0).tokens }
     for column in table.excludedColumns.sorted()
     where named.contains(column) || words.contains(where: { $0.isName(column) }) {
-      throw StoreError(
-        .badConfiguration, path: path,
+      throw mismatch(
+        table.name,
         message: "\(quoted(table.name)).\(quoted(column)) is part of the unique index "
           + "\(quoted(index)) and cannot be excluded.",
-        remedy: "Keep the column, exclude the whole table, or drop the index.")
+        remedy: "Keep the column, exclude the whole table, or drop the index.",
+        later: "To synchronize the table, drop the index.")
     }
   }
 
@@ -102,14 +103,15 @@ extension SchemaReader {
         + "AND sql IS NOT NULL",
       arguments: [table.name])
     for definition in definitions where Self.reads(key, in: definition) {
-      throw StoreError(
-        .unsupportedSchema, path: path,
+      throw TableProblem(
+        table.name, .keyRead,
         message: "The key \(quoted(table.name)).\(quoted(key)) is read by a CHECK, a generated "
           + "column or an index expression, but the key is another number on every device.",
         remedy: referring == nil
           ? "Use \(.identifyByPrimaryKey("\(table.name)")) if the keys are unique across devices, "
             + "or leave the table out with \(.exclude("\(table.name)"))."
-          : "Leave the table out with \(.exclude("\(table.name)")).")
+          : "Leave the table out with \(.exclude("\(table.name)")).",
+        later: "To synchronize the table, have the expression read another column.")
     }
   }
 

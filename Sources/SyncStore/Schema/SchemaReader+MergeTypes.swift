@@ -32,10 +32,12 @@ extension SchemaReader {
       guard table.cellPositions.contains(position), table.registers[position] == nil,
         table.columns[position].affinity != .text
       else {
-        throw StoreError(
-          .badConfiguration, path: path,
+        throw mismatch(
+          table.name,
           message: "\(quoted(table.name)).\(quoted(name)) cannot be a counter.",
           remedy: "A counter is a number, not part of a key, of a composite reference, or of a "
+            + "CHECK over several columns.",
+          later: "A counter is a number, not part of a key, of a composite reference, or of a "
             + "CHECK over several columns.")
       }
       table.columns[position].domain = .counter
@@ -50,10 +52,12 @@ extension SchemaReader {
     {
       return
     }
-    throw StoreError(
-      .badConfiguration, path: path,
+    throw mismatch(
+      table.name,
       message: "“keepBoth” is not possible for \(quoted(table.name)).",
       remedy: "It needs an INTEGER PRIMARY KEY or a single TEXT key, so that a copy can "
-        + "get a new key.")
+        + "get a new key.",
+      later: "It needs an INTEGER PRIMARY KEY or a single TEXT key, so that a copy can get a new "
+        + "key.")
   }
 }

@@ -39,6 +39,11 @@ extension SchemaReader {
     }
     for (column, target) in (lookup(configuration.references, table.wireName) ?? [:]).sorted(by: <)
     {
+      if problems.values.contains(where: { $0.wireName.isSame(as: target) }),
+        table.columns.contains(where: { $0.wireName.isSame(as: column) })
+      {
+        throw reference(from: table.name, to: target)
+      }
       guard
         let position = table.columns.firstIndex(where: {
           $0.wireName.folded == column.folded
@@ -61,18 +66,55 @@ extension SchemaReader {
     return keys
   }
 
-  /// Refuses a reference to an excluded table: on another device it would lead nowhere.
+  /// Refuses a reference to a table that is excluded or cannot be synchronized: on another device
+  /// it would lead nowhere.
   func checkReference(from table: TableSchema, _ terms: [Row], to parent: SQLName) throws {
-    guard configuration.excludedTables.contains(where: { $0.folded == parent.folded }),
-      !terms.contains(where: {
-        table.excludedColumns.contains(($0["from"] as SQLName).folded)
-      })
-    else { return }
-    throw StoreError(
-      .badConfiguration, path: path,
+    let isExcludedColumn = terms.contains {
+      table.excludedColumns.contains(($0["from"] as SQLName).folded)
+    }
+    if isExcludedColumn { return }
+    let column: SQLName = terms[0]["from"]
+    if let problem = problems.values.first(where: { $0.table.isSame(as: parent) }) {
+      throw reference(from: table.name, to: problem.table)
+    }
+    guard configuration.excludedTables.contains(where: { $0.folded == parent.folded }) else {
+      return
+    }
+    throw TableProblem(
+      table.name, .reference, code: .badConfiguration,
       message: "The table \(quoted(table.name)) refers to the excluded table \(quoted(parent)).",
       remedy: "Keep \(parent), or exclude the referring columns as well with "
-        + "\(.exclude("\(table.name).\(terms[0]["from"] as SQLName)")).")
+        + "\(.exclude("\(table.name).\(column)")).",
+      later: "To synchronize it, remove the reference.")
+  }
+
+  /// Returns the problem of a table that refers to a table that cannot be synchronized.
+  private func reference(from table: SQLName, to parent: SQLName) -> TableProblem {
+    TableProblem(
+      table, .reference,
+      message: "The table \(quoted(table)) refers to the table \(quoted(parent)), which cannot be "
+        + "synchronized.",
+      remedy: "Change \(parent), or leave out \(table) as well with \(.exclude("\(table)")).",
+      later: "It is synchronized once \(quoted(parent)) is.")
+  }
+
+  /// Refuses a registered table of which a column contains keys of a table that was synchronized and
+  /// cannot be now. Otherwise the numbers in the column would count as plain values.
+  ///
+  /// - Parameter suspended: The names of such tables, by number.
+  func checkRecordedReferences(
+    of name: SQLName, _ known: Registered?, suspended: [Int: SQLName]
+  ) throws {
+    guard let known, !suspended.isEmpty else { return }
+    let present = Set(
+      try SQLName.fetchAll(
+        database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [name]
+      ).map { $0.folded })
+    // The application may have dropped a column since.
+    for (column, parent) in zip(known.columns, known.references)
+    where present.contains(column.folded) {
+      if let parent = parent.flatMap({ suspended[$0] }) { throw reference(from: name, to: parent) }
+    }
   }
 
   /// Finds the columns that stand for keys of rows: those that refer, through any number of tables,
@@ -128,20 +170,21 @@ extension SchemaReader {
   /// keys in each of the tables, so no value stands for rows of two tables on every device.
   private func ambiguous(
     _ column: ColumnSchema, of table: TableSchema, _ tables: [TableSchema]
-  ) -> StoreError {
+  ) -> TableProblem {
     let parents = table.foreignKeys.filter { key in
       key.columns.contains { table.columns[$0].name == column.name }
     }.compactMap { key in tables.first { $0.id == key.parent } }
     let keyed = parents.filter { $0.localKey != nil }.map(\.name)
-    return StoreError(
-      .unsupportedSchema, path: path,
+    return TableProblem(
+      table.name, .ambiguousReference,
       message: "The column \(quoted(table.name)).\(quoted(column.name)) refers to rows of "
         + parents.map { quoted($0.name) }.joined(separator: " and of ")
         + " at once, which have other integer keys on every device, each for itself.",
       remedy: keyed.reduce("If those keys are unique across devices, use ") { remedy, table in
         "\(remedy)\(remedy.actions.isEmpty ? "" : " and ")\(.identifyByPrimaryKey("\(table)"))"
       }
-        + "; else leave the table out with \(.exclude("\(table.name)")).")
+        + "; else leave the table out with \(.exclude("\(table.name)")).",
+      later: "To synchronize it, use a column for each of the tables.")
   }
 
   /// Adds a reference of its own, like a declared one, for each column that stands for a key only
@@ -212,17 +255,12 @@ extension SchemaReader {
   /// Reads the CHECK conditions, and joins the columns that one of them reads, directly or through
   /// a generated column: two edits that each meet the condition could break it together.
   func readChecks(of table: inout TableSchema, sql: String) {
-    let tokens = SQLTokens(sql)
-    for position in tokens.tokens.indices.dropLast() {
-      guard tokens.tokens[position].isWord("CHECK"), tokens.tokens[position + 1].isSymbol("("),
-        let close = tokens.closing(position + 1)
-      else { continue }
-      let condition = tokens.tokens[(position + 2)..<close]
+    for (condition, text) in SQLTokens(sql).conditions {
       table.join(columns(named: condition, of: table, depth: 0))
       let isPrivate = table.excludedColumns.contains { name in
         condition.contains { $0.isName(name) }
       }
-      if !isPrivate { table.checks.append(tokens.text((position + 2)..<close)) }
+      if !isPrivate { table.checks.append(text) }
     }
   }
 

@@ -1,4 +1,3 @@
-import CSQLite
 import GRDB
 import SyncModel
 
@@ -38,52 +37,112 @@ struct SchemaReader {
   /// Whether the store was under sync before, so that its schema may differ from the one that the
   /// configuration was made for.
   private(set) var isUnderSync = false
+  /// The tables that are known not to be suitable, by name.
+  private(set) var problems: [SQLName: TableProblem] = [:]
 
   /// Reads the schema. Tables that are not registered get new ids.
+  ///
+  /// Throws `unsupportedSchema` or `badConfiguration` if a database that is to be put under sync has
+  /// tables that cannot be synchronized. Once the store is under sync, such tables are left out.
   func read(registered: [SQLName: Registered]? = nil) throws -> StoreSchema {
     var reader = self
     reader.isUnderSync = registered != nil
-    return try reader.readSchema(registered ?? [:])
+    while true {
+      var found: [TableProblem] = []
+      let schema = try reader.readSchema(registered ?? [:], &found)
+      if found.isEmpty, let schema {
+        guard reader.isUnderSync || reader.problems.isEmpty else {
+          throw TableProblem.refusal(Array(reader.problems.values), path: path)
+        }
+        return schema
+      }
+      // Tables that refer to these tables may be concerned as well.
+      for var problem in found {
+        problem.wireName = registered?[problem.table]?.wireName ?? problem.table
+        reader.problems[problem.table] = problem
+      }
+    }
   }
 
-  private func readSchema(_ registered: [SQLName: Registered]) throws -> StoreSchema {
-    var leftOut: [SQLName: StoreStatus.LeftOutReason] = [:]
+  /// Returns the schema without the known ``problems``, or `nil` if it finds others.
+  private func readSchema(
+    _ registered: [SQLName: Registered], _ found: inout [TableProblem]
+  ) throws -> StoreSchema? {
+    @discardableResult
+    func collecting<Result>(_ body: () throws -> Result) throws -> Result? {
+      do {
+        return try body()
+      } catch let problem as TableProblem {
+        found.append(problem)
+        return nil
+      }
+    }
+    var leftOut = problems.mapValues(\.reason)
     var drafts: [Draft] = []
     var nextID = try firstFreeID(registered)
-    let names = try tableNames(leftOut: &leftOut)
-    try checkConfiguration(against: names + Array(leftOut.keys))
+    let all = try tableNames(leftOut: &leftOut)
+    try checkConfiguration(against: all + Array(leftOut.keys))
+    let undefined = try missingDefinitions(of: all + leftOut.keys, leftOut)
+    let names = all.filter { problems[$0] == nil }
+    let suspended = Dictionary(
+      problems.keys.compactMap { name in registered[name].map { ($0.id, name) } },
+      uniquingKeysWith: { first, _ in first })
+    for name in names {
+      try collecting {
+        try checkDefinitions(of: name, registered[name], undefined)
+        try checkIsNoExcludedTable(name, registered, present: all + Array(leftOut.keys))
+        try checkRecordedReferences(of: name, registered[name], suspended: suspended)
+      }
+    }
+    guard found.isEmpty else { return nil }
     let keyReferences = try keyReferences(among: names, registered: registered)
     for name in names {
       let known = registered[name]
       let keyParent = keyReferences.parent(of: name)
-      var draft = try draft(
-        of: name, id: known?.id ?? nextID, keyParent: keyParent, registered: known)
-      if let known, known.identity != draft.table.identityDescription {
+      let made = try collecting {
+        let draft = try self.draft(
+          of: name, id: known?.id ?? nextID, keyParent: keyParent, registered: known)
+        guard let known, known.identity != draft.table.identityDescription else {
+          return draft
+        }
         // Its rows are identified in another way: it is another table of the same name.
-        draft = try self.draft(of: name, id: nextID, keyParent: keyParent, registered: nil)
+        return try self.draft(of: name, id: nextID, keyParent: keyParent, registered: nil)
       }
+      guard var draft = made else { continue }
       if draft.id == nextID {
         draft.table.wireName = Self.free(
           draft.name, among: registered.filter { $0.key != name }.values.map(\.wireName))
         nextID += 1
+        if try collecting({ try checkDeclaredIdentity(of: draft.table) }) == nil { continue }
       }
       drafts.append(draft)
     }
+    guard found.isEmpty else { return nil }
     let identifiers = Dictionary(
       drafts.map { ($0.table.wireName.folded, $0.id) }, uniquingKeysWith: min)
     var tables = drafts.map(\.table)
     var ordinal = 0
     for index in tables.indices {
-      tables[index].foreignKeys = try foreignKeys(
-        of: tables[index], drafts: drafts, identifiers: identifiers, ordinal: &ordinal)
-      tables[index].uniqueIndexes = try uniqueIndexes(of: tables[index])
+      try collecting {
+        tables[index].foreignKeys = try foreignKeys(
+          of: tables[index], drafts: drafts, identifiers: identifiers, ordinal: &ordinal)
+        tables[index].uniqueIndexes = try uniqueIndexes(of: tables[index])
+      }
     }
-    try resolveDomains(&tables, registered)
+    guard found.isEmpty, try collecting({ try resolveDomains(&tables, registered) }) != nil else {
+      return nil
+    }
     addImpliedReferences(&tables, ordinal: ordinal)
     resolveRequirements(&tables)
     resolveDeletions(&tables)
-    for table in tables { try checkSurrogate(table) }
-    return StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
+    for table in tables { try collecting { try checkSurrogate(table) } }
+    guard found.isEmpty else { return nil }
+    var schema = StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
+    schema.problems = problems
+    schema.suspendedTables = suspended
+    schema.undefined = Set(undefined.keys.filter { leftOut[$0] != nil })
+    schema.missingExclusions = missingExclusions(present: all + Array(leftOut.keys))
+    return schema
   }
 
   /// A table before its references are known.
@@ -148,20 +207,17 @@ struct SchemaReader {
   }
 
   /// Checks that the tables that the configuration names exist. Once a store is under sync, the
-  /// application may drop tables, so only excluded tables are checked: if one of them had another
-  /// name, it would be shared.
+  /// application may drop or rename them (``checkIsNoExcludedTable(_:_:present:)``).
   private func checkConfiguration(
     against names: [SQLName]
   ) throws {
     let known = Set(names.map { $0.folded })
+    if isUnderSync { return }
     let named =
-      Array(configuration.excludedTables)
-      + (isUnderSync
-        ? []
-        : Array(configuration.excludedColumns.keys) + Array(configuration.identities.keys)
-          + Array(configuration.references.keys) + Array(configuration.tableMergeTypes.keys)
-          + Array(configuration.columnMergeTypes.keys)
-          + Array(configuration.tablesWithoutStandIns) + Array(configuration.schemaTables))
+      Array(configuration.excludedTables) + Array(configuration.excludedColumns.keys)
+      + Array(configuration.identities.keys) + Array(configuration.references.keys)
+      + Array(configuration.tableMergeTypes.keys) + Array(configuration.columnMergeTypes.keys)
+      + Array(configuration.tablesWithoutStandIns) + Array(configuration.schemaTables)
     for name in named.sorted() where !known.contains(name.folded) {
       throw StoreError(
         .badConfiguration, path: path, message: "There is no table \(quoted(name)).",
@@ -192,13 +248,7 @@ struct SchemaReader {
     let primaryKey =
       information.filter { ($0["pk"] as Int) > 0 }
       .sorted { ($0["pk"] as Int) < ($1["pk"] as Int) }.map { $0["name"] as SQLName }
-    guard !primaryKey.isEmpty else {
-      throw StoreError(
-        .unsupportedSchema, path: path,
-        message: "The table \(quoted(name)) has no primary key, so its rows cannot be told apart.",
-        remedy: "Give it one (for example a column “id INTEGER PRIMARY KEY”) or leave the table "
-          + "out with \(.exclude("\(name)")).")
-    }
+    guard !primaryKey.isEmpty else { throw TableProblem.noPrimaryKey(name) }
     let rowidAlias = try rowidAlias(
       of: name, primaryKey: primaryKey, information: information, isWithoutRowid: isWithoutRowid)
     let identity = try chosenIdentity(
@@ -232,10 +282,11 @@ struct SchemaReader {
       guard
         let position = columns.firstIndex(where: { $0.name.folded == wanted.folded })
       else {
-        throw StoreError(
-          .badConfiguration, path: path,
+        throw mismatch(
+          name,
           message: "The table \(quoted(name)) has no column \(quoted(wanted)) to identify rows by.",
-          remedy: "Name columns of the table that are neither generated nor excluded.")
+          remedy: "Name columns of the table that are neither generated nor excluded.",
+          later: "To synchronize it, create the column again.")
       }
       return position
     }
@@ -288,15 +339,17 @@ struct SchemaReader {
     }
     switch wanted {
     case .surrogate where rowidAlias == nil:
-      throw StoreError(
-        .badConfiguration, path: path,
+      throw mismatch(
+        name,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY.",
-        remedy: "Surrogate identities are for such keys; use \(.identifyByPrimaryKey("\(name)")).")
+        remedy: "Surrogate identities are for such keys; use \(.identifyByPrimaryKey("\(name)")).",
+        later: "To synchronize it, give it such a key again.")
     case .columns where rowidAlias == nil:
-      throw StoreError(
-        .badConfiguration, path: path,
+      throw mismatch(
+        name,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY beside its natural key.",
-        remedy: "Use \(.identifyByPrimaryKey("\(name)")), or give the table an integer key.")
+        remedy: "Use \(.identifyByPrimaryKey("\(name)")), or give the table an integer key.",
+        later: "To synchronize it, give it an integer key again.")
     case .surrogate, .columns:
       if let keyParent, !isUnderSync {
         throw StoreError(
@@ -347,11 +400,12 @@ struct SchemaReader {
     try information.filter { ($0["hidden"] as Int) > 1 }.map { row in
       let name: SQLName = row["name"]
       guard let expression = Self.expression(ofGenerated: name, in: sql) else {
-        throw StoreError(
-          .unsupportedSchema, path: path,
+        throw TableProblem(
+          table, .unreadable,
           message:
             "The expression of the generated column \(quoted(table)).\(quoted(name)) cannot be read.",
-          remedy: "Leave the table out with \(.exclude("\(table)")).")
+          remedy: "Leave the table out with \(.exclude("\(table)")).",
+          later: "To synchronize it, declare the column in another way.")
       }
       return GeneratedColumn(
         name: name, affinity: Self.affinity(of: row["type"]),
@@ -382,41 +436,32 @@ struct SchemaReader {
   }
 
   private func collation(of column: SQLName, in table: SQLName) throws -> String {
-    var collation: UnsafePointer<CChar>?
-    let code = sqlite3_table_column_metadata(
-      database.sqliteConnection, "main", table.text, column.text, nil, &collation, nil, nil, nil)
-    guard code == SQLITE_OK, let collation else {
-      throw StoreError(
-        .unsupportedSchema, path: path,
+    guard let name = try ProgramDefinitions.collation(of: column, in: table, database) else {
+      throw TableProblem(
+        table, .unreadable,
         message: "The column \(quoted(table)).\(quoted(column)) cannot be described.",
-        remedy: "Check the database with PRAGMA integrity_check.")
+        remedy: "Check the database with PRAGMA integrity_check.",
+        later: "Check the database with PRAGMA integrity_check.")
     }
-    let name = String(cString: collation).uppercased()
-    guard ["BINARY", "NOCASE", "RTRIM"].contains(name) else {
-      throw StoreError(
-        .unsupportedSchema, path: path,
-        message: "The column \(quoted(table)).\(quoted(column)) has the collation \(name), which "
-          + "only its own program defines.",
-        remedy: "Use BINARY, NOCASE or RTRIM, or leave the column out with "
-          + "\(.exclude("\(table).\(column)")).")
-    }
-    return name
+    return name.uppercased()
   }
 
   private func checkExcludable(_ row: Row, of table: SQLName, isIdentity: Bool) throws {
     let name: SQLName = row["name"]
     if isIdentity || (row["pk"] as Int) > 0 {
-      throw StoreError(
-        .badConfiguration, path: path,
+      throw mismatch(
+        table,
         message: "\(quoted(table)).\(quoted(name)) identifies the rows and cannot be excluded.",
-        remedy: "Exclude the whole table with \(.exclude("\(table)")), or keep the column.")
+        remedy: "Exclude the whole table with \(.exclude("\(table)")), or keep the column.",
+        later: "To synchronize the table, give it another key.")
     }
     if (row["notnull"] as Int) != 0, row["dflt_value"] as String? == nil {
-      throw StoreError(
-        .badConfiguration, path: path,
+      throw mismatch(
+        table,
         message: "\(quoted(table)).\(quoted(name)) is NOT NULL without a default and cannot be "
           + "excluded, since rows from other devices would not have it.",
-        remedy: "Give the column a default, or keep it.")
+        remedy: "Give the column a default, or keep it.",
+        later: "To synchronize the table, give the column a default.")
     }
   }
 

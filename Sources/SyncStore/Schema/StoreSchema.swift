@@ -7,6 +7,16 @@ struct StoreSchema {
   let tables: [TableSchema]
   /// The tables that are not synchronized, and why.
   var leftOut: [SQLName: StoreStatus.LeftOutReason]
+  /// The tables among them that cannot be synchronized, by name.
+  var problems: [SQLName: TableProblem] = [:]
+  /// The names of registered tables that cannot be synchronized at present, by their numbers. If there are any, the
+  /// store synchronizes nothing, and its bookkeeping stays as it is.
+  var suspendedTables: [Int: SQLName] = [:]
+  /// The tables that this connection can neither read nor write, since their definitions need
+  /// functions or collations of the application.
+  var undefined: Set<SQLName> = []
+  /// The excluded tables that do not exist any more.
+  var missingExclusions: [SQLName] = []
 
   private let positions: [Int: Int]
   private let names: [SQLName: Int]
@@ -30,6 +40,32 @@ struct StoreSchema {
     wireNames = Dictionary(
       tables.enumerated().map { ($1.wireName, $0) }, uniquingKeysWith: min)
     allNamers = Self.namers(tables)
+  }
+
+  /// Returns the schema with other descriptions of the same tables.
+  func with(_ tables: [TableSchema]) -> StoreSchema {
+    var schema = StoreSchema(tables: tables, leftOut: leftOut)
+    schema.problems = problems
+    schema.suspendedTables = suspendedTables
+    schema.undefined = undefined
+    schema.missingExclusions = missingExclusions
+    return schema
+  }
+
+  /// The numbers of the ``suspendedTables``.
+  var suspended: Set<Int> { Set(suspendedTables.keys) }
+
+  /// Returns whether bookkeeping may contain rows of a table that the schema does not have: while the
+  /// store synchronizes nothing, bookkeeping is as it was before the schema changed.
+  func passesOver(_ id: Int) -> Bool { !suspendedTables.isEmpty && !contains(id) }
+
+  /// The names of the ``suspendedTables``.
+  var suspendedNames: Set<SQLName> { Set(suspendedTables.values) }
+
+  /// The tables whose rows stay on the device: the excluded ones, and those that cannot be
+  /// synchronized.
+  var localTables: [SQLName] {
+    leftOut.filter { $0.value == .excluded || $0.value.isProblem }.keys.sorted()
   }
 
   /// Returns the columns of other tables' identities that contain keys of a table, if rows of these
@@ -60,7 +96,12 @@ struct StoreSchema {
     return namers.filter { named.contains($0.key) }
   }
 
-  subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
+  /// The table with a number, which must exist: a number that was read from bookkeeping is checked
+  /// first (``contains(_:)``).
+  subscript(id: Int) -> TableSchema {
+    guard let position = positions[id] else { preconditionFailure("no table has the id \(id)") }
+    return tables[position]
+  }
 
   /// Returns whether there is a table with an id.
   func contains(_ id: Int) -> Bool { positions[id] != nil }
@@ -181,9 +222,12 @@ struct TableSchema {
   var uniqueIndexes: [UniqueIndex]
 
   var quotedName: String { quoted(name) }
-  var logName: String { "docsync_log_\(id)" }
+  var logName: String { Self.logName(of: id) }
   var identityName: String { "docsync_id_\(id)" }
   var stampsName: String { "docsync_stamps_\(id)" }
+
+  /// Returns the name of the log of the table with a number.
+  static func logName(of id: Int) -> String { "docsync_log_\(id)" }
 
   /// The columns by which the log and the lookups name a row: the identity's,
   /// or the local key of a surrogate table.

@@ -37,6 +37,16 @@ final class PresentSchema: Sendable {
     return schema
   }
 
+  /// Returns the tables that are still synchronized if one that was cannot be at present; otherwise
+  /// `nil`. Bookkeeping is as it was before the change.
+  func stopped(
+    _ database: Database, _ configuration: () throws -> StoreConfiguration
+  ) throws -> StoreSchema? {
+    let schema = try read(database, configuration())
+    guard !schema.suspended.isEmpty else { return nil }
+    return schema.limited(to: try TableRegistry.registered(database))
+  }
+
   /// Returns the schema. If the application changed it, registers tables and columns and renews the
   /// triggers; `concerned` then names the tables for which earlier edits matter.
   func renewed(

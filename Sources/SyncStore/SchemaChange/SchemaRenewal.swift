@@ -23,7 +23,8 @@ struct SchemaRenewal {
           == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
-    return try TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
+    return try !schema.suspended.isEmpty
+      || TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
       || hasFormerReferences(database)
   }
 
@@ -46,8 +47,10 @@ struct SchemaRenewal {
   }
 
   /// Registers new tables and columns, forgets dropped ones, and renews missing or outdated
-  /// triggers. Idempotent.
+  /// triggers. Idempotent. Throws `unsupportedSchema` or `badConfiguration`, and changes nothing, if
+  /// a table was synchronized and cannot be at present.
   func run(_ database: Database) throws -> Concerned {
+    try schema.checkNoneSuspended(path)
     let registered = try TableRegistry.registered(database)
     let gone = try TableRegistry.registeredIDs(database).subtracting(schema.tables.map(\.id))
     for id in gone.sorted() { try TableRegistry.forget(id, database) }

@@ -129,10 +129,12 @@ extension StoreSession {
     }
   }
 
-  /// Returns the number of entries in the logs of all tables.
+  /// Returns the number of entries in the logs of all tables, among them those that cannot be
+  /// synchronized at present.
   func editCount() throws -> Int {
-    try schema.tables.reduce(0) { sum, table in
-      sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.logName)") ?? 0)
+    let logs = schema.tables.map(\.logName) + schema.suspended.map(TableSchema.logName(of:))
+    return try logs.reduce(0) { sum, log in
+      sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(log)") ?? 0)
     }
   }
 }

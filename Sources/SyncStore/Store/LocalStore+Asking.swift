@@ -2,6 +2,15 @@ import SyncModel
 
 /// The state of the store.
 extension LocalStore {
+  /// Returns the tables that stay on the device since they cannot be synchronized.
+  package func unsuitableTables() throws -> [StoreStatus.UnsuitableTable] {
+    try read { $0.schema.unsuitableTables }
+  }
+
+  /// Throws `unsupportedSchema` or `badConfiguration` if a table that was synchronized cannot be at
+  /// present. Then nothing is sealed or applied.
+  package func checkTables() throws { try read { try $0.schema.checkNoneSuspended(path) } }
+
   /// Returns the state of the store: the change sets that wait, the parked rows, and what was
   /// applied.
   package func status() throws -> StoreStatus {
@@ -39,7 +48,10 @@ extension LocalStore {
   ///
   /// The first includes edits that are not sealed yet; the second does not.
   package func digest() throws -> StoreDigest {
-    try read { try StoreDigester(session: $0).run() }
+    try read { session in
+      try session.schema.checkNoneSuspended(path)
+      return try StoreDigester(session: session).run()
+    }
   }
 
   // MARK: - Applied and waiting change sets

@@ -68,7 +68,7 @@ extension LocalStore {
   /// - Parameter check: Called with what will be lost, in the same transaction. If it throws,
   ///   nothing is changed and the error is passed on.
   package func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
-    try write { session in
+    try store.write(isStoppedToo: true) { session in
       try check(RemovalLoss(session))
       try Bookkeeping.remove(session.database)
     }

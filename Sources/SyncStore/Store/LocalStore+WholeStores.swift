@@ -7,7 +7,9 @@ extension LocalStore {
   /// binding, log, or excluded data.
   ///
   /// Throws `unpublishedEdits` if there are edits that are not sealed and published: synchronize
-  /// first. Writers need not wait, since the copy is checked and not the store.
+  /// first. Throws `unsupportedSchema` if a table that was synchronized cannot be at present, since
+  /// the copy would lack its rows. Writers need not wait, since the copy is checked and not the
+  /// store.
   ///
   /// - Parameters:
   ///   - checkCancellation: Called repeatedly. If it throws, the error is passed on and nothing is
@@ -19,11 +21,35 @@ extension LocalStore {
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> StoreSnapshot {
     // The bookkeeping in the copy must be in line with its schema.
-    try read { _ in }
+    try checkCompleteness()
     return try SnapshotWriter(
       connection: connection, client: binding.client, configuration: configuration,
       options: options
     ).write(to: destination, checkCancellation, onProgress)
+  }
+
+  /// Throws `unsupportedSchema` if a whole store would lack the rows of a table that other devices
+  /// synchronize and this one cannot, or an excluded table: on a device that joins, any table could
+  /// be that one under another name.
+  package func checkCompleteness() throws {
+    let (lacking, missing) = try read { session in
+      try session.schema.checkNoneSuspended(path)
+      let unknown = try session.foreign.unknownNames(session.schema)
+      let tables = session.schema.unsuitableTables
+      return (
+        tables.first { unknown.contains($0.name) }, tables.first { $0.reason == .missingExclusion }
+      )
+    }
+    if let missing {
+      throw StoreError(
+        .unsupportedSchema, path: path, message: missing.message, remedy: Remedy(missing.remedy))
+    }
+    guard let table = lacking else { return }
+    throw StoreError(
+      .unsupportedSchema, path: path,
+      message: "A whole store would lack the rows of the table \(quoted(table.name)), which other "
+        + "devices synchronize. \(table.message)",
+      remedy: Remedy(table.remedy))
   }
 
   /// Makes the snapshot at `path` a store of its own for `binding.client`, which must be new.

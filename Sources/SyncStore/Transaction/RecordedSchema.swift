@@ -21,6 +21,6 @@ enum RecordedSchema {
       table.policyColumns = policies.baseColumns(of: table)
       return table
     }
-    return StoreSchema(tables: tables, leftOut: schema.leftOut)
+    return schema.with(tables)
   }
 }

@@ -233,6 +233,8 @@ public struct StoreStatus: Hashable, Sendable {
   /// Tables, and columns as `table.column`, that the application dropped and created again: their
   /// former content has to be fetched again.
   public var incompleteNames: [SQLName] = []
+  /// The tables that stay on the device since they cannot be synchronized, in order of name.
+  public var unsuitableTables: [UnsuitableTable] = []
   /// The number of rows that have NULL in their key and stay on this device, by table.
   public var rowsWithoutKey: [SQLName: Int] = [:]
 
@@ -247,6 +249,57 @@ public struct StoreStatus: Hashable, Sendable {
     case virtualTable = "virtual table"
     /// The module of a virtual table keeps data in it.
     case virtualTablePart = "part of a virtual table"
+    /// It has no primary key, so its rows cannot be told apart.
+    case noPrimaryKey = "no primary key"
+    /// A CHECK, a generated column or an index expression reads its integer key, which is another
+    /// number on every device.
+    case keyRead = "an expression reads its key"
+    /// Its definition needs functions or collations that only its own program defines.
+    case programDefinitions = "needs functions of its program"
+    /// It refers to a table that is not synchronized.
+    case reference = "refers to a table that is left out"
+    /// One of its columns refers to rows of several tables.
+    case ambiguousReference = "a column refers to several tables"
+    /// An excluded table is missing, and it may be that table under another name.
+    case renamedExclusion = "may be an excluded table"
+    /// It is excluded and does not exist any more.
+    case missingExclusion = "excluded and missing"
+    /// The application has changed it so that it does not fit the document's configuration.
+    case configuration = "does not fit the configuration"
+    /// Its definition cannot be read.
+    case unreadable = "its definition cannot be read"
+
+    /// Whether the table would be synchronized if its definition were another.
+    public var isProblem: Bool {
+      switch self {
+      case .excluded, .schema, .virtualTable, .virtualTablePart, .missingExclusion: false
+      case .noPrimaryKey, .keyRead, .programDefinitions, .reference, .ambiguousReference,
+        .renamedExclusion, .configuration, .unreadable:
+        true
+      }
+    }
+  }
+
+  /// A table that stays on the device since it cannot be synchronized.
+  public struct UnsuitableTable: Hashable, Sendable {
+    /// The name that it has on this device.
+    public var name: SQLName
+    /// The kind of the problem.
+    public var reason: LeftOutReason
+    /// The problem, as a sentence.
+    public var message: String
+    /// What to do so that the table is synchronized, as a sentence.
+    public var remedy: String
+    /// Whether it was synchronized before. Then the store synchronizes nothing until the table can
+    /// be synchronized again.
+    public var wasSynchronized: Bool
+
+    /// The problem, with what it means if the table was synchronized before.
+    public var explanation: String {
+      guard wasSynchronized else { return message }
+      return message + " It was synchronized before, so the database is not synchronized until the "
+        + "table can be again."
+    }
   }
 
   /// A synchronized table.

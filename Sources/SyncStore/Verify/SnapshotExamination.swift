@@ -116,8 +116,7 @@ package struct SnapshotExamination: Sendable {
       try expectEmpty(SQLName(table), database)
     }
     hasDeviceState = !privateContent.isEmpty
-    for (table, reason) in schema.leftOut.sorted(by: { $0.key < $1.key })
-    where reason == .excluded {
+    for table in schema.localTables where !schema.suspendedNames.contains(table) {
       try expectEmpty(table, database)
     }
     for table in schema.tables where !table.excludedColumns.isEmpty {

@@ -71,15 +71,10 @@ extension StoreVerifier {
         note(.bookkeepingDamaged, "docsync_client", "The identifier of this device is missing.")
         return
       }
-      do {
-        let schema = try RecordedSchema.read(
-          from: database, configuration: configuration, path: path)
-        session = try StoreSession(
-          database: database, schema: schema, client: binding.client, now: options.now())
-      } catch let error as StoreError {
-        note(
-          .schemaUnsuitable, nil, error.message, detail: error.detail, remedy: error.remedy)
-      }
+      let schema = try RecordedSchema.read(
+        from: database, configuration: configuration, path: path)
+      session = try StoreSession(
+        database: database, schema: schema, client: binding.client, now: options.now())
     }
     return session
   }

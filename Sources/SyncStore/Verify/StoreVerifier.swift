@@ -83,6 +83,7 @@ final class StoreVerifier {
       leaveOut("the rows, since the bookkeeping is damaged.")
       return finished()
     }
+    noteUnsuitableTables(session.schema)
     try step()
     try guarded("docsync_table") { try checkConditions(session.schema) }
     try guarded("docsync_outbox", .outboxDamaged) { try checkOutbox(session) }
@@ -92,6 +93,10 @@ final class StoreVerifier {
     try guarded("docsync_conflict", .journalDamaged) { try checkJournal(session) }
     try step()
     try checkPlace()
+    guard session.schema.suspended.isEmpty else {
+      leaveOut("the rows, since a table that was synchronized cannot be at present.")
+      return finished()
+    }
     guard try checkTriggers(session.schema) else {
       leaveOut("the rows, since the triggers are out of date.")
       return finished()
@@ -155,7 +160,7 @@ final class StoreVerifier {
   private func checkIntegrity() throws -> Bool {
     var isSound = true
     do {
-      for line in try String.fetchAll(database, sql: "PRAGMA main.integrity_check(100)")
+      for line in try integrityLines()
       where line != "ok" && !line.hasPrefix("CHECK constraint failed in ") {
         if line.hasPrefix("NULL value in ") {
           note(.constraintsBroken, nil, "Rows break a condition of their table.", detail: line)
@@ -171,6 +176,25 @@ final class StoreVerifier {
         detail: error.message ?? "\(error)")
     }
     return isSound
+  }
+
+  /// Returns the result of SQLite's own check. If it needs functions or collations of the
+  /// application, checks the other tables one by one.
+  private func integrityLines() throws -> [String] {
+    do {
+      return try String.fetchAll(database, sql: "PRAGMA main.integrity_check(100)")
+    } catch let error as DatabaseError where ProgramDefinitions.missing(in: error) != nil {
+      var lines: [String] = []
+      for table in try ProgramDefinitions.tables(database) {
+        if let missing = try ProgramDefinitions.missing(for: table, database) {
+          leaveOut("the table “\(table)”, since it needs “\(missing)” of its program.")
+        } else {
+          lines += try String.fetchAll(
+            database, sql: "PRAGMA main.integrity_check(\(quoted(table)))")
+        }
+      }
+      return lines
+    }
   }
 
   /// Checks that the rows of synchronized tables satisfy the tables' conditions.
@@ -213,11 +237,7 @@ final class StoreVerifier {
 
   private func checkForeignKeys() throws {
     do {
-      let rows = try Row.fetchAll(
-        database,
-        sql: "SELECT \"table\", parent, count(*) AS count FROM pragma_foreign_key_check "
-          + "GROUP BY 1, 2")
-      for row in rows {
+      for row in try foreignKeyRows() {
         let table: SQLName = row["table"]
         note(
           .foreignKeysBroken, table,
@@ -228,6 +248,47 @@ final class StoreVerifier {
       note(
         .foreignKeysBroken, nil, "The foreign keys cannot be checked.",
         detail: error.message ?? "\(error)")
+    }
+  }
+
+  /// Returns the tables with rows that refer to no row, the tables to which they refer, and the
+  /// number of rows. If SQLite cannot check all tables, notes those that it cannot check.
+  private func foreignKeyRows() throws -> [Row] {
+    func rows(_ source: String) throws -> [Row] {
+      try Row.fetchAll(
+        database,
+        sql: "SELECT \"table\", parent, count(*) AS count FROM \(source) GROUP BY 1, 2")
+    }
+    do {
+      return try rows("pragma_foreign_key_check")
+    } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
+      return try ProgramDefinitions.tables(database).flatMap { table in
+        do {
+          return try rows("pragma_foreign_key_check(\(literal(table.text)))")
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
+          note(
+            .foreignKeysBroken, table, "The foreign keys cannot be checked.",
+            detail: error.message ?? "\(error)")
+          return []
+        }
+      }
+    }
+  }
+
+  /// Notes the tables that stay on the device since they cannot be synchronized.
+  private func noteUnsuitableTables(_ schema: StoreSchema) {
+    // SQLite enforces the references of such a table no better than its other definitions.
+    result.report.findings.removeAll { finding in
+      finding.kind == .foreignKeysBroken
+        && schema.problems.keys.contains { finding.table?.isSame(as: $0) ?? false }
+    }
+    for table in schema.unsuitableTables {
+      result.report.findings.append(
+        VerifyReport.Finding(
+          .schemaUnsuitable, table: table.name,
+          table.wasSynchronized || table.reason == .missingExclusion
+            ? table.explanation : "This table stays on the device. \(table.message)",
+          severity: table.wasSynchronized ? .error : .note, remedy: Remedy(table.remedy)))
     }
   }
 

@@ -40,6 +40,7 @@ struct CheckedSnapshot {
     schema = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try TableRegistry.registered(database))
+    try Self.checkTables(of: schema, path)
     vector = try ClientRegistry(database).vector()
     userVersion = try Int.fetchOne(database, sql: "PRAGMA main.user_version") ?? 0
     encoding = try String.fetchOne(database, sql: "PRAGMA main.encoding") ?? "UTF-8"
@@ -104,6 +105,14 @@ struct CheckedSnapshot {
       let names = [name, row["tbl_name"] as SQLName] + words
       guard names.contains(where: { $0.begins(with: "docsync_") }) else { continue }
       throw damaged(path, "\(name) concerns bookkeeping")
+    }
+  }
+
+  /// Throws if a table of the document cannot be synchronized: no store uploads such a whole store.
+  static func checkTables(of schema: StoreSchema, _ path: String) throws {
+    guard schema.suspendedTables.isEmpty else {
+      let names = schema.suspendedNames.sorted().map { quoted($0) }.joined(separator: ", ")
+      throw damaged(path, "cannot be synchronized: \(names)")
     }
   }
 

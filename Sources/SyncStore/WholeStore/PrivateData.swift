@@ -15,28 +15,61 @@ struct PrivateData {
   func remove() throws {
     for table in Self.tables { try database.execute(sql: "DELETE FROM \(table)") }
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
-    for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     // Another device does not run the migration that this one may be running.
     for (name, reason) in schema.leftOut where reason == .schema {
       if case .lock(let release)? = try SchemaTables.entry(of: name, database)?.content {
         try database.execute(sql: release)
       }
     }
+    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
+    for name in excludedTables {
+      if schema.undefined.contains(name) {
+        try PlainForm.replace(name, database)
+      } else {
+        try database.execute(sql: "DELETE FROM \(quoted(name))")
+      }
+    }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     let withoutKey = try tablesWithRowsWithoutKey()
     guard !withoutKey.isEmpty || hasExcludedData else { return }
-    let texts = try FilledVirtualTables(database: database, virtualTables: virtualTables)
     try removeRowsWithoutKey(of: withoutKey, texts)
     try removeStatistics(alsoOf: withoutKey)
     try removeDerivedText(texts)
+    try removeUnsuitableTables()
   }
 
   private var hasExcludedData: Bool {
     !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty
   }
 
-  private var excludedTables: [SQLName] {
-    schema.leftOut.filter { $0.value == .excluded }.keys.sorted()
+  /// The tables whose rows stay on the device, among them those that cannot be synchronized.
+  private var excludedTables: [SQLName] { schema.localTables }
+
+  /// Removes the tables that cannot be synchronized, which are empty by now, and the triggers, views
+  /// and full-text tables that read or write them: builds that know no such tables open no database
+  /// with one.
+  private func removeUnsuitableTables() throws {
+    var gone = schema.problems.keys.sorted()
+    guard !gone.isEmpty else { return }
+    while let name = gone.popLast() {
+      let objects = try Row.fetchAll(
+        database,
+        sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE type IN ('trigger', 'view')")
+      for object in objects where SQLTokens(object["sql"] as String? ?? "").namesTable(name) {
+        let dependent: SQLName = object["name"]
+        try database.execute(
+          sql: "DROP \(object["type"] as String) IF EXISTS main.\(quoted(dependent))")
+        if object["type"] == "view" { gone.append(dependent) }
+      }
+      for virtual in virtualTables
+      where try Self.contentTable(definition(of: virtual))?.isSame(as: name) ?? false {
+        try database.execute(sql: "DROP TABLE main.\(quoted(virtual))")
+        gone.append(virtual)
+      }
+      if schema.problems[name] != nil {
+        try database.execute(sql: "DROP TABLE main.\(quoted(name))")
+      }
+    }
   }
 
   private var tablesWithExcludedColumns: [TableSchema] {

@@ -32,6 +32,7 @@ struct SnapshotAdoption {
       let schema = try SchemaReader(
         database: database, configuration: configuration, path: path
       ).read(registered: try TableRegistry.registered(database))
+      try CheckedSnapshot.checkTables(of: schema, path)
       _ = try StoreSession(
         database: database, schema: schema, client: binding.client, now: 0)
       for table in schema.tables {

@@ -27,8 +27,8 @@ struct SnapshotWriter {
         let work = SnapshotWork(
           file: destination, byteCount: try Self.byteCount(of: database), progress: onProgress,
           checkCancellation: checkCancellation)
-        try QueryCancellation.run(database, { try work.look() }) {
-          try database.execute(sql: "VACUUM INTO ?", arguments: [destination])
+        try DatabaseCopy.write(database, at: connection.path, to: destination) {
+          try work.look()
         }
         return work
       }

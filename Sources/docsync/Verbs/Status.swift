@@ -36,6 +36,8 @@ struct Status: Verb {
     /// Tables and columns that lost their values.
     var incompleteNames: [SQLName]
     var rowsWithoutKey: NamedValues<Int>
+    /// Tables that cannot be synchronized; absent if there are none.
+    var unsuitableTables: [UnsuitableTableJSON]?
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -58,7 +60,9 @@ struct Status: Verb {
         parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
         leftOut: NamedValues(status.leftOut.mapValues(\.rawValue)),
         unknownNames: status.unknownNames,
-        incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
+        incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
+        unsuitableTables: status.unsuitableTables.isEmpty
+          ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       return Outcome(
         json: result, lines: Self.lines(result, status, unsettled, names),
@@ -129,6 +133,12 @@ struct Status: Verb {
       ]
     }
     lines += rowsWithoutKeyLines(status.rowsWithoutKey)
+    if !status.unsuitableTables.isEmpty {
+      lines += ["", "Tables that cannot be synchronized and stay on this device:"]
+      lines += status.unsuitableTables.map {
+        "  " + printable("\($0.explanation) \($0.remedy)")
+      }
+    }
     if !status.parked.isEmpty {
       lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
     }
