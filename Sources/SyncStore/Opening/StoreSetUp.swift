@@ -85,7 +85,6 @@ struct StoreSetUp {
         remedy: "Synchronize it with \(.synchronize).")
     }
     let schema = try reader.read()
-    try NeededFunctions(database).check(path: path)
     try SetUpChecks.checkExclusions(configuration, database, path: path)
     for table in schema.tables { try SetUpChecks(table: table, path: path).run(database) }
     try SetUpChecks.checkForeignKeys(schema, database, path: path)
