@@ -115,7 +115,7 @@ import Testing
 
   @Test(arguments: Next.allCases)
   func aSetUpThatIsInterruptedIsCompletedReplacedOrEnded(next: Next) async throws {
-    var (completed, replaced, call) = (0, 0, 0)
+    var (completed, replaced, refused, call) = (0, 0, 0, 0)
     while true {
       call += 1
       let device = try Device(scratch, "\(call)", seed: call)
@@ -135,6 +135,25 @@ import Testing
       try FileManager.default.createDirectory(
         atPath: elsewhere.root, withIntermediateDirectories: false)
       let manager: DocumentSyncManager
+      let isJoinable = device.memory.items.keys.contains { $0.name.hasSuffix(".store") }
+      if isUnderSync, isJoinable, next != .same, next != .abandon {
+        // Other devices can join: nothing is replaced.
+        let before = device.memory.items.keys
+        let error = await syncError {
+          switch next {
+          case .otherOptions: _ = try await device.create(excluding: "body")
+          case .otherDocument: _ = try await device.create(document: "another")
+          default: _ = try await device.create(in: elsewhere)
+          }
+        }
+        #expect(error?.code == .setUpUnfinished, what)
+        #expect(error?.remedy.actions == [.create, .leaveAbandoning, .deleteDocument], what)
+        #expect(device.memory.items.keys == before, what)
+        try await expectShared(
+          try await device.create(), in: device.memory, "joined-\(call)", what)
+        refused += 1
+        continue
+      }
       switch next {
       case .same: manager = try await device.create()
       case .otherOptions: manager = try await device.create(excluding: "body")
@@ -142,12 +161,16 @@ import Testing
       case .otherDirectory: manager = try await device.create(in: elsewhere)
       case .abandon:
         guard isUnderSync else { continue }
-        let isJoinable = device.memory.items.keys.contains { $0.name.hasSuffix(".store") }
         let isRemoved = try await DocumentSyncManager.abandon(
           storeAt: device.path, options: .init(environment: device.environment))
         #expect(try device.isClean, what)
         #expect(isRemoved != isJoinable, what)
-        #expect(isRemoved == device.memory.items.isEmpty, what)
+        // Another device may use the application.
+        let isEmpty = device.memory.items.keys.allSatisfy { path in
+          path.components.count == 1
+            && (path.name.hasPrefix("application.") || path.name == "README.txt")
+        }
+        #expect(isRemoved == isEmpty, what)
         replaced += 1
         continue
       }
@@ -167,6 +190,7 @@ import Testing
     }
     #expect(next == .same ? completed > 10 : replaced > 10, "\(completed), \(replaced), \(call)")
     #expect(next == .same || completed == 0)
+    #expect((refused > 0) == (next != .same && next != .abandon), "\(refused)")
   }
 
   /// Whether the store was set up before it was stopped.

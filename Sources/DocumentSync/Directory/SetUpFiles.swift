@@ -9,8 +9,10 @@ import SyncStore
 struct SetUpFiles {
   /// What became of the files.
   enum Outcome: Equatable {
-    /// They are gone, or were never in this directory.
+    /// They are gone.
     case removed
+    /// The directory is not the one of the set-up: it may not be mounted.
+    case elsewhere
     /// A whole store was published, so that other devices can join: everything stays.
     case joinable
     /// The same, and another device takes part by now.
@@ -19,6 +21,12 @@ struct SetUpFiles {
 
   let files: SharedFiles
   let binding: StoreBinding
+  /// Whether the store knows of a whole store that it has uploaded, which the directory may not list
+  /// at the moment.
+  var hasUploaded = false
+  /// Whether the call that ends the set-up has begun it. Another device may use an application's
+  /// file that has been there for longer, although its own files have not arrived.
+  var isNew = false
 
   private var client: ClientIdentifier { binding.client }
   private var layout: DirectoryLayout.Document { DirectoryLayout.Document(binding.document) }
@@ -29,12 +37,12 @@ struct SetUpFiles {
   /// Removes the files, unless another device can join the document. Throws if the directory cannot
   /// be reached, or does not let them be removed; the next call continues.
   func remove() throws -> Outcome {
-    guard try files.roots().contains(binding.root) else { return .removed }
+    guard try files.roots().contains(binding.root) else { return .elsewhere }
     let outcome = try standing()
     guard outcome == .removed else { return outcome }
     try removeDocument()
     try Self.removeClient(client, files)
-    try Self.removeApplication(of: client, files)
+    if isNew { try Self.removeApplication(of: client, files) }
     return .removed
   }
 
@@ -51,7 +59,7 @@ struct SetUpFiles {
     }
     let wholeStores = try files.listIfPresent(
       life.wholeStores(of: client), as: WholeStoreName.self)
-    return wholeStores.isEmpty ? .removed : .joinable
+    return wholeStores.isEmpty && !hasUploaded ? .removed : .joinable
   }
 
   /// Removes the generation's file first: nothing else shows the document.

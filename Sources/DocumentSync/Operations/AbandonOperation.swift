@@ -47,7 +47,9 @@ final class AbandonOperation: SyncOperation<Bool>, @unchecked Sendable {
     do {
       let directory = try self.directory ?? environment.openDirectory(state.binding.directory)
       let files = SharedFiles(environment.retrying(directory), context: OperationContext(self))
-      return try SetUpFiles(files: files, binding: state.binding).remove() == .removed
+      let hasUploaded = try StoreRecords.hasUploaded(storeAt: path)
+      return try SetUpFiles(files: files, binding: state.binding, hasUploaded: hasUploaded)
+        .remove() == .removed
     } catch let error where !(error is CancellationError) {
       // The directory is gone for good, as far as the caller knows.
       environment.logger.notice("\(verb): \(error)")

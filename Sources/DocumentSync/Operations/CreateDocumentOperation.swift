@@ -13,7 +13,8 @@ import Synchronization
 /// at the same time and that one counts, it takes everything back that no other
 /// device can use yet. If it is interrupted, the same call completes it, since
 /// the store records its document; a call with other options, or with another
-/// directory, ends that set-up and begins again.
+/// directory, ends that set-up and begins again, unless other devices can join
+/// its document.
 public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
   private struct Created: Sendable {
     var store: LocalStore
@@ -65,7 +66,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       try checkWritable(isUnfinished: isUnderSync)
       try StoreLocation.check(path, isOutside: directory, operation: verb)
       return try StoreLock.hold(store: path, operation: verb) {
-        guard isUnderSync else { return Created(store: try set(up: try begin(files), files)) }
+        guard isUnderSync else { return Created(store: try beginAndSetUp(files)) }
         return try resume(files)
       }
     }
@@ -134,8 +135,14 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     }
   }
 
+  private func beginAndSetUp(_ files: SharedFiles) throws -> LocalStore {
+    try set(up: try begin(files), files, isNew: true)
+  }
+
   /// Publishes the document of a store that is under sync. If that fails, takes everything back.
-  private func set(up store: LocalStore, _ files: SharedFiles) throws -> LocalStore {
+  ///
+  /// - Parameter isNew: Whether this call has begun the set-up.
+  private func set(up store: LocalStore, _ files: SharedFiles, isNew: Bool) throws -> LocalStore {
     let beginning = DocumentBeginning(
       session: SyncSession(files: files, store: store), turns: turns, descriptions: descriptions)
     let binding = store.binding
@@ -159,7 +166,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
         try store.close()
         throw error
       }
-      throw try takeBack(store, files, after: error)
+      throw try takeBack(store, files, isNew: isNew, after: error)
     }
   }
 
@@ -176,26 +183,36 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   /// Takes a failed set-up back, unless it was cancelled or another device can join the document.
   /// Closes the store, and returns the error to throw.
   private func takeBack(
-    _ store: LocalStore, _ files: SharedFiles, after error: any Error
+    _ store: LocalStore, _ files: SharedFiles, isNew: Bool, after error: any Error
   ) throws -> any Error {
-    let error = SyncError.wrapping(error, operation: verb, path: path)
+    var error = SyncError.wrapping(error, operation: verb, path: path)
+    if try StoreRecords(store).isSetUp() {
+      try store.close()
+      error.remedy = "The set-up is complete. Synchronize with \(.synchronize)."
+      return error
+    }
     guard error.code != .cancelled, !isCancelled else {
       try store.close()
       return error
     }
-    let isUndone = Result { try remove(store, files, after: error) }
+    let isUndone = Result { [error] in
+      try remove(store, files, isNew: isNew, after: error)
+    }
     try store.close()
     return try isUndone.get() ? SetUpState.takenBack(error) : SetUpState.left(error)
   }
 
   /// Removes the files of a set-up and its bookkeeping. Returns whether it could.
   private func remove(
-    _ store: LocalStore, _ files: SharedFiles, after error: SyncError
+    _ store: LocalStore, _ files: SharedFiles, isNew: Bool, after error: SyncError
   ) throws -> Bool {
     // Another attempt would only take time.
     guard error.code != .directoryAway else { return false }
     do {
-      let outcome = try SetUpFiles(files: files, binding: store.binding).remove()
+      let outcome = try SetUpFiles(
+        files: files, binding: store.binding,
+        hasUploaded: try StoreRecords(store).hasUploaded(), isNew: isNew
+      ).remove()
       return try outcome == .removed && store.removeBookkeeping()
     } catch let next {
       // The store remembers what is in the directory, for the call that completes or ends it.
@@ -255,9 +272,14 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   /// Throws unless a set-up of the store was begun and is not complete.
   private func checkUnfinished() throws {
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
-    let (binding, isSetUp) = (store.binding, Result { try StoreRecords(store).isSetUp() })
+    let isUnfinished = Result { try checkUnfinished(store) }
     try store.close()
-    guard try isSetUp.get() else { return }
+    try isUnfinished.get()
+  }
+
+  private func checkUnfinished(_ store: LocalStore) throws {
+    guard try StoreRecords(store).isSetUp() else { return }
+    let binding = store.binding
     throw SyncError(
       .alreadyUnderSync, operation: verb, path: path,
       message: "The store is under sync already, as the document "
@@ -271,6 +293,8 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     let binding = store.binding
     let isThisOne: Bool
     do {
+      // Another process may have completed it since.
+      try checkUnfinished(store)
       isThisOne = try self.isThisOne(store, files)
       if !isThisOne {
         guard binding.ancestor == nil else {
@@ -285,19 +309,28 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     }
     guard isThisOne else {
       try store.close()
-      return Created(store: try set(up: try begin(files), files), resumption: .replaced)
+      return Created(store: try beginAndSetUp(files), resumption: .replaced)
     }
     do {
-      return Created(store: try set(up: store, files), resumption: .completed)
+      return Created(store: try set(up: store, files, isNew: false), resumption: .completed)
     } catch let error as SyncError where error.code == .documentDeleted && binding.ancestor == nil {
       // It was deleted after the interruption, and is begun again.
-      return Created(store: try set(up: try begin(files), files), resumption: .completed)
+      return Created(store: try beginAndSetUp(files), resumption: .completed)
     }
   }
 
   /// Whether the store's set-up is the one of this call. Throws if that is not known.
   private func isThisOne(_ store: LocalStore, _ files: SharedFiles) throws -> Bool {
     let binding = store.binding
+    let roots = try files.roots()
+    if binding.ancestor == nil, roots.isEmpty, binding.directory == directory.hint {
+      // What should be the same directory is empty: it may not be mounted.
+      do {
+        try files.checkRoot(binding)
+      } catch let error as SyncError {
+        throw SetUpState.left(error)
+      }
+    }
     guard binding.documentIdentifier == document, binding.application == application else {
       return false
     }
@@ -305,17 +338,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     guard store.configuration == configuration,
       descriptions.client.map({ $0 == binding.clientDescription }) ?? true
     else { return false }
-    let roots = try files.roots()
-    guard roots.isEmpty, binding.directory == directory.hint else {
-      return roots.contains(binding.root)
-    }
-    // What should be the same directory is empty: it may not be mounted.
-    do {
-      try files.checkRoot(binding)
-    } catch let error as SyncError {
-      throw SetUpState.left(error)
-    }
-    return true
+    return roots.contains(binding.root)
   }
 
   /// Takes the store out of sync, and removes the files of its set-up as far as they can be reached.
@@ -330,17 +353,12 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
         environment.retrying(try environment.openDirectory(binding.directory)),
         context: OperationContext(self))
     do {
-      switch try SetUpFiles(files: there, binding: binding).remove() {
-      case .removed: break
+      let hasUploaded = try StoreRecords(store).hasUploaded()
+      switch try SetUpFiles(files: there, binding: binding, hasUploaded: hasUploaded).remove() {
+      case .removed, .elsewhere: break
+      // A device may have joined whose files have not arrived.
+      case .joinable: throw SetUpState.joinable(binding, path: path, operation: verb)
       case .shared: throw SetUpState.shared(binding, path: path, operation: verb)
-      case .joinable:
-        // A device may have joined whose files have not arrived: the tombstone tells it.
-        if let inventory = try DocumentSteps(there).bury(
-          binding.document, root: binding.root, by: binding.client,
-          described: binding.clientDescription, isPreview: false)
-        {
-          try DocumentFiles(there).remove(inventory)
-        }
       }
     } catch let error
       where !isHere && !isCancelled

@@ -60,6 +60,18 @@ package struct SetUpState: Sendable {
     return error
   }
 
+  /// The error of a set-up that cannot be replaced, since other devices can join its document.
+  static func joinable(_ binding: StoreBinding, path: String, operation: String) -> SyncError {
+    SyncError(
+      .setUpUnfinished, operation: operation, path: path,
+      message: "The store was being set up as the document “\(binding.documentIdentifier)” in "
+        + "\(binding.directory), and other devices can join that document already.",
+      remedy:
+        "Complete that set-up with the same \(.create) as before. To end it instead, take the "
+        + "store out of sync with \(.leaveAbandoning), and delete the document with "
+        + "\(.deleteDocument).")
+  }
+
   /// The error of a set-up that cannot be replaced, since other devices take part in its document.
   static func shared(_ binding: StoreBinding, path: String, operation: String) -> SyncError {
     SyncError(

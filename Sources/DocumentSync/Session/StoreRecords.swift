@@ -207,6 +207,16 @@ struct StoreRecords {
   /// Whether the set-up of the store was completed.
   func isSetUp() throws -> Bool { try store.record(Self.setUpKey) != nil }
 
+  /// Whether this client has uploaded a whole store, as far as the store knows.
+  func hasUploaded() throws -> Bool {
+    try wholeStores().contains { $0.client == store.binding.client }
+  }
+
+  /// Returns the same for a store whose set-up is not complete and that may not be possible to open.
+  static func hasUploaded(storeAt path: String) throws -> Bool {
+    try LocalStore.look(at: path, record: Key.wholeStores.rawValue).record != nil
+  }
+
   /// The key of the record of a complete set-up.
   static let setUpKey = Key.setUp.rawValue
 

@@ -96,15 +96,16 @@ struct Leave: Verb {
       storeAt: arguments.store, directory: arguments.place.directory)
     var lines = ["\(arguments.store) is an ordinary database again."]
     if !isClean, let binding = state?.binding {
-      let (name, place) = (printable(binding.documentIdentifier), printable(binding.directory))
+      let place = arguments.place.directory ?? FolderDirectory(root: binding.directory)
+      let directory = "--directory " + shellWord(place.root)
       lines += [
-        Self.isThere(arguments.place.directory ?? FolderDirectory(root: binding.directory))
-          ? "The document “\(name)” stays in \(place), and other devices may use it. To delete it for "
-            + "all devices:"
-          : "Files of the document “\(name)” may still be in \(place). To remove them when the "
-            + "directory is there:",
-        "  docsync delete-document \(shellWord(binding.documentIdentifier)) --directory "
-          + shellWord(binding.directory),
+        Self.isThere(place)
+          ? "The document “\(binding.documentIdentifier)” stays in \(place.root), and other devices "
+            + "may use it. See which do:"
+          : "Files of the document “\(binding.documentIdentifier)” may still be in \(place.root). "
+            + "When the directory is there, see whether other devices use it:",
+        "  docsync documents \(directory)", "To delete it for all devices:",
+        "  docsync delete-document \(shellWord(binding.documentIdentifier)) \(directory)",
       ]
     }
     return Outcome(
