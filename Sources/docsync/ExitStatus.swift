@@ -34,7 +34,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .waiting: "done, but something is waiting or needs a decision"
     case .directoryAway: "the shared directory is away; nothing was changed"
     case .refused: "refused, to protect data; nothing was changed"
-    case .busy: "busy: another process works on the database; nothing was changed"
+    case .busy: "busy: another process works on the database; try again later"
     }
   }
 

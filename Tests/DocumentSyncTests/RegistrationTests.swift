@@ -168,7 +168,7 @@ import Testing
       there.takeOver(here.items)
       try await register(other, in: there).close()
       let hooked = HookedDirectory(here, beforeCall: call) { here.takeOver(there.items) }
-      let rows = try contents(of: path)
+      let rows = try Scratch.contents(of: path)
       // One who decides is asked, and may leave the database as it was.
       if call % 2 == 0 {
         do {
@@ -176,7 +176,7 @@ import Testing
         } catch let error as SyncError {
           #expect(error.code == .documentExists)
           #expect(try !LocalStore.isUnderSync(at: path))
-          #expect(try contents(of: path) == rows)
+          #expect(try Scratch.contents(of: path) == rows)
           lost += 1
         }
         guard hooked.wasCalled else { break }
@@ -187,7 +187,7 @@ import Testing
         manager = try await register(mine, in: hooked)
       } catch let error as SyncError where error.code == .documentExists {
         // It was there before anything was begun here.
-        #expect(try contents(of: path) == rows)
+        #expect(try Scratch.contents(of: path) == rows)
         continue
       }
       #expect(try manager.notes().count == 2)
@@ -216,21 +216,6 @@ import Testing
 
   private static func stopping(_ question: SyncQuestion) -> SyncQuestion.Decision {
     if case .databaseInTheWay = question { .stop } else { question.usualDecision }
-  }
-
-  /// The schema and the notes.
-  private func contents(of path: String) throws -> [String] {
-    let queue = try DatabaseQueue(path: path)
-    let contents = try queue.read { database in
-      try String.fetchAll(
-        database,
-        sql: """
-          SELECT type || name || ifnull(sql, '') FROM sqlite_schema \
-          UNION ALL SELECT id || body FROM notes
-          """)
-    }
-    try queue.close()
-    return contents
   }
 
   @Test func userInfoAndDescriptionsAreListed() async throws {

@@ -416,14 +416,14 @@ struct SetUpTests {
       }
       try await create(try scratch.makeNotes("other"), in: there)
       let path = try scratch.makeNotes("mine", rows: 2)
-      let before = try contents(of: path)
+      let before = try Scratch.contents(of: path)
       // The other's document arrives before one call or another.
       let hooked = HookedDirectory(here, beforeCall: call) { here.takeOver(there.items) }
       do {
         try await create(path, in: hooked)
       } catch let error as SyncError {
         #expect(error.code == .documentExists)
-        #expect(try contents(of: path) == before)
+        #expect(try Scratch.contents(of: path) == before)
         let again = await syncError { try await create(path, in: here) }
         #expect(again?.code == .documentExists)
         lost += 1
@@ -435,21 +435,6 @@ struct SetUpTests {
       guard hooked.wasCalled else { break }
     }
     #expect(lost > 3 && call > lost)
-  }
-
-  /// The schema and the notes.
-  private func contents(of path: String) throws -> [String] {
-    let queue = try DatabaseQueue(path: path)
-    let contents = try queue.read { database in
-      try String.fetchAll(
-        database,
-        sql: """
-          SELECT type || name || ifnull(sql, '') FROM sqlite_schema \
-          UNION ALL SELECT id || body FROM notes
-          """)
-    }
-    try queue.close()
-    return contents
   }
 
   @Test func clientIsDescribedAgainOnlyWhereItSaysSomethingElse() async throws {

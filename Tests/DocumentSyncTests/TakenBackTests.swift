@@ -22,7 +22,7 @@ import Testing
 
     init(_ scratch: Scratch, _ name: String, seed: Int) throws {
       path = try scratch.makeNotes(name, rows: 2)
-      before = try Device.contents(of: path)
+      before = try Scratch.contents(of: path)
       memory = MemoryDirectory(seed: UInt64(seed))
       let faulty = FaultyDirectory(memory.view(seed: 3))
       self.faulty = faulty
@@ -43,22 +43,7 @@ import Testing
           environment: environment))
     }
 
-    var isClean: Bool { get throws { try Device.contents(of: path) == before } }
-
-    /// The schema and the notes.
-    private static func contents(of path: String) throws -> [String] {
-      let queue = try DatabaseQueue(path: path)
-      let contents = try queue.read { database in
-        try String.fetchAll(
-          database,
-          sql: """
-            SELECT type || name || ifnull(sql, '') FROM sqlite_schema \
-            UNION ALL SELECT id || body FROM notes
-            """)
-      }
-      try queue.close()
-      return contents
-    }
+    var isClean: Bool { get throws { try Scratch.contents(of: path) == before } }
   }
 
   /// Expects that another device can join.
@@ -246,12 +231,20 @@ import Testing
     for path in files.keys.sorted(by: { $0.components.count > $1.components.count }) {
       device.memory.take(path)
     }
-    let error = await syncError { _ = try await device.create() }
-    #expect(error?.code == .rootMissing)
-    #expect(error?.remedy.actions == [.create, .leaveAbandoning])
-    #expect(device.memory.items.isEmpty)
-    try await DocumentSyncManager.abandon(
-      storeAt: device.path, options: .init(environment: device.environment))
+    for (document, column) in [("main", nil), ("main", "body"), ("another", nil)]
+      as [(String, SQLName?)]
+    {
+      let error = await syncError {
+        _ = try await device.create(document: document, excluding: column)
+      }
+      #expect(error?.code == .rootMissing)
+      #expect(error?.remedy.actions == [.create, .leaveAbandoning])
+      #expect(device.memory.items.isEmpty)
+    }
+    // The files may be somewhere else.
+    #expect(
+      try await !DocumentSyncManager.abandon(
+        storeAt: device.path, options: .init(environment: device.environment)))
     try await expectShared(try await device.create(), in: device.memory, "b", "after abandoning")
   }
 

@@ -188,7 +188,8 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     var error = SyncError.wrapping(error, operation: verb, path: path)
     if try StoreRecords(store).isSetUp() {
       try store.close()
-      error.remedy = "The set-up is complete. Synchronize with \(.synchronize)."
+      error.message += " The set-up is complete."
+      error.remedy = error.remedy + " Then continue with \(.synchronize)."
       return error
     }
     guard error.code != .cancelled, !isCancelled else {
@@ -357,8 +358,10 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       switch try SetUpFiles(files: there, binding: binding, hasUploaded: hasUploaded).remove() {
       case .removed, .elsewhere: break
       // A device may have joined whose files have not arrived.
-      case .joinable: throw SetUpState.joinable(binding, path: path, operation: verb)
-      case .shared: throw SetUpState.shared(binding, path: path, operation: verb)
+      case .joinable:
+        throw SetUpState.irreplaceable(binding, hasOthers: false, path: path, operation: verb)
+      case .shared:
+        throw SetUpState.irreplaceable(binding, hasOthers: true, path: path, operation: verb)
       }
     } catch let error
       where !isHere && !isCancelled

@@ -61,25 +61,22 @@ package struct SetUpState: Sendable {
   }
 
   /// The error of a set-up that cannot be replaced, since other devices can join its document.
-  static func joinable(_ binding: StoreBinding, path: String, operation: String) -> SyncError {
-    SyncError(
+  ///
+  /// - Parameter hasOthers: Whether one is known to have joined.
+  static func irreplaceable(
+    _ binding: StoreBinding, hasOthers: Bool, path: String, operation: String
+  ) -> SyncError {
+    let ending: Remedy =
+      hasOthers
+      ? "; the other devices keep the document."
+      : ", and delete the document with \(.deleteDocument)."
+    return SyncError(
       .setUpUnfinished, operation: operation, path: path,
       message: "The store was being set up as the document “\(binding.documentIdentifier)” in "
-        + "\(binding.directory), and other devices can join that document already.",
+        + "\(binding.directory), and other devices "
+        + (hasOthers ? "have joined that document." : "can join that document already."),
       remedy:
         "Complete that set-up with the same \(.create) as before. To end it instead, take the "
-        + "store out of sync with \(.leaveAbandoning), and delete the document with "
-        + "\(.deleteDocument).")
-  }
-
-  /// The error of a set-up that cannot be replaced, since other devices take part in its document.
-  static func shared(_ binding: StoreBinding, path: String, operation: String) -> SyncError {
-    SyncError(
-      .setUpUnfinished, operation: operation, path: path,
-      message: "The store was being set up as the document “\(binding.documentIdentifier)” in "
-        + "\(binding.directory), and other devices have joined that document.",
-      remedy:
-        "Complete that set-up with the same \(.create) as before. To end it instead, take the "
-        + "store out of sync with \(.leaveAbandoning); the other devices keep the document.")
+        + "store out of sync with \(.leaveAbandoning)" + ending)
   }
 }

@@ -7,8 +7,6 @@ import SyncModel
 struct NeededFunctions {
   /// A function or a collation that is missing, and the trigger that names it.
   struct Missing: Hashable {
-    /// “function” or “collation”.
-    var kind: String
     /// The name that SQLite does not know.
     var name: String
     /// The table that has the trigger.
@@ -54,23 +52,10 @@ struct NeededFunctions {
       _ = try SQLStatement("EXPLAIN " + statement, on: database)
       return nil
     } catch let error as DatabaseError {
-      guard let (kind, name) = Self.need(error.message ?? "") else { return nil }
+      guard let name = ProgramDefinitions.missing(in: error) else { return nil }
       return Missing(
-        kind: kind, name: name, table: table, object: try trigger(naming: name, of: table))
+        name: name, table: table, object: try trigger(naming: name, of: table))
     }
-  }
-
-  /// Returns the function or the collation that a message of SQLite says is missing.
-  private static func need(_ message: String) -> (kind: String, name: String)? {
-    let beginnings = [
-      ("no such function: ", "function"), ("unknown function: ", "function"),
-      ("no such collation sequence: ", "collation"),
-    ]
-    for (beginning, kind) in beginnings where message.hasPrefix(beginning) {
-      let name = message.dropFirst(beginning.count)
-      return (kind, String(name.hasSuffix("()") ? name.dropLast(2) : name))
-    }
-    return nil
   }
 
   /// Returns the trigger of a table whose statement has the name.

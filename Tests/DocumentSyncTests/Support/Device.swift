@@ -9,6 +9,21 @@ import Testing
 
 /// A folder of its own for the stores of one test; gone when it is let go.
 final class Scratch: Sendable {
+  /// Returns the schema and the notes of a database.
+  static func contents(of path: String) throws -> [String] {
+    let queue = try DatabaseQueue(path: path)
+    let contents = try queue.read { database in
+      try String.fetchAll(
+        database,
+        sql: """
+          SELECT type || name || ifnull(sql, '') FROM sqlite_schema \
+          UNION ALL SELECT id || body FROM notes
+          """)
+    }
+    try queue.close()
+    return contents
+  }
+
   let path: String
 
   init() throws {
