@@ -11,8 +11,9 @@ extension WorkingSet {
   }
 
   /// Brings the cells of a deleted row into a canonical form, the same whether or not the row was
-  /// shown before its deletion: cells that were never set get their defaults if another cell is
-  /// known, and otherwise no value.
+  /// shown before its deletion, and whether its table got a column before the deletion or after it:
+  /// cells that were never set get their defaults. If a deletion has erased cells of the row, they
+  /// get them only if another cell is known, and otherwise no value.
   func settleAbsent(
     _ values: inout [Value?], _ state: RowState, _ key: RowKey, _ table: TableSchema
   ) throws {
@@ -26,7 +27,7 @@ extension WorkingSet {
       keyValues = try keyValues ?? self.keyValues(of: key, table)
       values[position] = keyValues?[position]
     }
-    if isKnown, !state.isErased { try fillAbsent(&values, table) }
+    if isKnown || state.silence == .zero, !state.isErased { try fillAbsent(&values, table) }
   }
 
   /// Returns whether a cell was never set.
