@@ -24,8 +24,10 @@ extension FolderDirectory {
   }
 
   /// Opens a folder as ``openFolder(_:)`` does; creates missing folders and flushes their names.
+  /// Opens the folders of this user to the group that shares the root.
   func createFolder(_ path: RelativePath) throws -> OpenFile {
     var folder = try openRoot()
+    let group = try SharedGroup(root: folder)
     var reached = RelativePath.root
     for name in path.components {
       let parent = reached
@@ -43,6 +45,7 @@ extension FolderDirectory {
         try folder.flushWherePossible()
         folder = try Self.openFolder(name, in: folder)
       }
+      try group?.open(folder)
     }
     return folder
   }
@@ -128,14 +131,19 @@ extension FolderDirectory {
 
   /// Asks the file system for the kind of an entry; throws `ENOENT` if there is none.
   func kind(of name: String, in folder: OpenFile) throws -> DirectoryEntry.Kind {
-    var status = stat()
-    try SystemFailure.check("fstatat") {
-      fstatat(folder.descriptor, name, &status, Int32(AT_SYMLINK_NOFOLLOW))
-    }
-    return switch status.st_mode & S_IFMT {
+    switch try systemStatus(of: name, in: folder).st_mode & S_IFMT {
     case S_IFREG: .file
     case S_IFDIR: .folder
     default: .other
     }
+  }
+
+  /// Returns what the system knows about an entry; throws `ENOENT` if there is none.
+  func systemStatus(of name: String, in folder: OpenFile) throws -> stat {
+    var status = stat()
+    try SystemFailure.check("fstatat") {
+      fstatat(folder.descriptor, name, &status, Int32(AT_SYMLINK_NOFOLLOW))
+    }
+    return status
   }
 }

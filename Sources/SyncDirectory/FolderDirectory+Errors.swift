@@ -25,7 +25,9 @@ extension FolderDirectory {
     } catch let failure as SystemFailure {
       let writes = writes ?? ![.check, .list, .read, .download].contains(operation)
       let code = Self.code(of: failure, writes: writes)
-      throw error(code, operation, path, underlying: failure)
+      var error = error(code, operation, path, underlying: failure)
+      if code == .notWritable, let remedy = groupRemedy(path) { error.remedy = remedy }
+      throw error
     }
   }
 

@@ -101,6 +101,7 @@ extension FolderDirectory {
       try tell(.create(temporary))
       let file = try OpenFile(
         in: unfinished, name: temporaryName, flags: O_WRONLY | O_CREAT | O_EXCL)
+      try SharedGroup(root: try openRoot())?.open(file)
       try write(content, to: file, at: temporary, progress)
       try tell(.flushFile(temporary))
       try file.flush()

@@ -80,6 +80,11 @@ public struct RetryingDirectory: SharedDirectory {
     try retrying { try base.list(folder) }
   }
 
+  /// See ``SharedDirectory/closedEntries(_:in:)``.
+  public func closedEntries(_ names: [String], in folder: RelativePath) throws -> ClosedEntries? {
+    try retrying { try base.closedEntries(names, in: folder) }
+  }
+
   /// See ``SharedDirectory/read(_:limit:)``.
   public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try retrying { try base.read(path, limit: limit) }

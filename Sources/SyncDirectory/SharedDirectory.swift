@@ -83,6 +83,12 @@ public protocol SharedDirectory: Sendable {
   /// file or folder that does not exist succeeds.
   func remove(_ path: RelativePath) throws
 
+  /// Returns those of the named entries of a folder that other users cannot use although they share
+  /// the root; `nil` if there are none, or if this kind of directory has no such permissions.
+  ///
+  /// Entries that do not exist are no such entries.
+  func closedEntries(_ names: [String], in folder: RelativePath) throws -> ClosedEntries?
+
   /// Removes the files that a client's interrupted calls left in `Temporary/<client>`.
   ///
   /// Only that client calls it, and only while it publishes nothing: at start-up, not on every
@@ -91,6 +97,11 @@ public protocol SharedDirectory: Sendable {
 }
 
 extension SharedDirectory {
+  /// Returns `nil`, for kinds of directories that have no permissions.
+  public func closedEntries(_ names: [String], in folder: RelativePath) throws -> ClosedEntries? {
+    nil
+  }
+
   /// Reads a file to get its length, for directories that have no better way.
   public func byteCount(of path: RelativePath) throws -> Int {
     try read(path, limit: .max).count

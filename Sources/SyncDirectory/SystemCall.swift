@@ -77,9 +77,15 @@ final class OpenFile {
 
   /// Returns the kind and the size of the file.
   func status() throws -> (isRegular: Bool, size: Int) {
+    let status = try systemStatus()
+    return (status.st_mode & S_IFMT == S_IFREG, Int(status.st_size))
+  }
+
+  /// Returns what the system knows about the file or folder.
+  func systemStatus() throws -> stat {
     var status = stat()
     try SystemFailure.check("fstat") { fstat(descriptor, &status) }
-    return (status.st_mode & S_IFMT == S_IFREG, Int(status.st_size))
+    return status
   }
 
   /// Reads bytes from `offset` on into `buffer`. Returns their number, which is less than the

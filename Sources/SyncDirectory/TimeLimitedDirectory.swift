@@ -51,6 +51,13 @@ package struct TimeLimitedDirectory: SharedDirectory {
     try call(.list, folder) { [base] _ in try base.list(folder) }
   }
 
+  /// See ``SharedDirectory/closedEntries(_:in:)``.
+  package func closedEntries(
+    _ names: [String], in folder: RelativePath
+  ) throws -> ClosedEntries? {
+    try call(.list, folder) { [base] _ in try base.closedEntries(names, in: folder) }
+  }
+
   /// See ``SharedDirectory/read(_:limit:)``.
   package func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try call(.read, path) { [base] _ in try base.read(path, limit: limit) }

@@ -76,6 +76,12 @@ public final class ApplicationSyncManager: Sendable {
     try await run(FindOtherFilesOperation(directory: directory, environment: environment))
   }
 
+  /// Returns a finding if other users of the group that shares the directory cannot use folders of
+  /// it. Verifying finds files, too.
+  package func findClosedFolders() async throws -> VerifyReport.Finding? {
+    try await run(FindClosedOperation(directory: directory, environment: environment))
+  }
+
   /// Returns the documents, including deleted ones, in order of identifier.
   ///
   /// - Parameters:

@@ -3,6 +3,24 @@ import SyncModel
 
 /// The names of all files in a shared directory.
 struct DirectoryInventory: Hashable {
+  /// Folders and files that other users of the root's group cannot use.
+  struct Closed: Hashable {
+    var first: RelativePath
+    var count: Int
+    var group: String
+    /// The remedies, which differ by the owners.
+    var remedies: Set<Remedy>
+
+    /// The finding about them.
+    var finding: VerifyReport.Finding {
+      VerifyReport.Finding(
+        .groupCannotWrite, path: first.description,
+        "The directory is shared with the group “\(group)”, but other users of the group cannot use "
+          + (count == 1 ? "this folder or file." : "\(count) folders and files of it."),
+        remedy: remedies.sorted { $0.description < $1.description }.first)
+    }
+  }
+
   /// A document's folder.
   struct Document: Hashable {
     private(set) var generations: Set<GenerationName> = []
@@ -64,6 +82,8 @@ struct DirectoryInventory: Hashable {
   /// The clients that a device has removed.
   var removed: Set<ClientIdentifier> { Set(clientRemovals.map(\.client)) }
   var documents: [DocumentName: Document] = [:]
+  /// The folders and files that other users of the root's group cannot use.
+  var closed: Closed?
   /// The findings about names, and about folders that cannot be listed.
   var findings: Set<VerifyReport.Finding> = []
 
@@ -85,6 +105,8 @@ struct DirectoryInventory: Hashable {
 struct DirectoryLister {
   let directory: any SharedDirectory
   let context: OperationContext
+  /// Whether to look at the permissions of files as well as of folders.
+  var checksFiles = true
 
   /// Lists everything. Throws only errors that concern more than a single
   /// folder.
@@ -190,9 +212,38 @@ struct DirectoryLister {
   private func list<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type, _ inventory: inout DirectoryInventory
   ) throws -> [Name] {
-    let listing = ParsedListing<Name>(try entries(folder, &inventory))
+    let entries = try entries(folder, &inventory)
+    let listing = ParsedListing<Name>(entries)
+    try findClosed(entries, as: type, in: folder, &inventory)
     for foreign in listing.foreign { note(foreign, in: folder, &inventory) }
     return listing.names
+  }
+
+  private func findClosed<Name: DirectoryName>(
+    _ entries: [DirectoryEntry], as type: Name.Type, in folder: RelativePath,
+    _ inventory: inout DirectoryInventory
+  ) throws {
+    let names = entries.filter { entry in
+      Name(entry.name).map { $0.isFolder || checksFiles } ?? false
+    }.map(\.name)
+    let found: ClosedEntries?
+    do {
+      found = try directory.closedEntries(names, in: folder)
+    } catch let error as DirectoryError where ![.away, .noAnswer].contains(error.code) {
+      // Listing or reading reports it.
+      return
+    }
+    guard let found, let first = found.names.min(), let path = folder.appending(first) else {
+      return
+    }
+    if var known = inventory.closed {
+      known.count += found.names.count
+      known.remedies.insert(found.remedy)
+      inventory.closed = known
+    } else {
+      inventory.closed = DirectoryInventory.Closed(
+        first: path, count: found.names.count, group: found.group, remedies: [found.remedy])
+    }
   }
 
   private func entries(

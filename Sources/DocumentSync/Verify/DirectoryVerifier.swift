@@ -52,6 +52,7 @@ struct DirectoryVerifier {
     let files = VerifiedFiles(directory, context: context)
     context.begin(.verifying, count: inventory.fileCount)
     inventory.findings.forEach(files.note)
+    if let closed = inventory.closed { files.note(closed.finding) }
     try verifyApplications(inventory, files)
     try verifyClients(inventory, files)
     try verifyRemovals(inventory, files)

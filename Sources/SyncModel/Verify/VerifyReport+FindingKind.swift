@@ -22,6 +22,8 @@ extension VerifyReport.Finding {
     case unreadable
     /// A file that an interrupted operation of a client may have left.
     case leftover
+    /// Users who share the root through its group cannot use a folder or a file.
+    case groupCannotWrite
 
     // Names that are not exactly ours, by their probable origin.
 

@@ -11,7 +11,8 @@ extension VerifyReport.Finding.Kind {
       .commandMissing, .markerAhead, .markerWithoutFiles, .markerAppliedBeyond,
       .markerWholeStoreMissing, .markerSegmentMissing, .generationPreviousMissing,
       .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
-      .directoryAway, .directoryBehind, .storeBehind, .storeRetired, .setUpUnfinished:
+      .directoryAway, .directoryBehind, .storeBehind, .storeRetired, .setUpUnfinished,
+      .groupCannotWrite:
       .waiting
     default: .error
     }
@@ -21,7 +22,7 @@ extension VerifyReport.Finding.Kind {
   public var remedy: Remedy {
     switch self {
     case .damaged, .misnamed, .malformed, .truncated, .wrongType, .misplaced, .unreadable,
-      .newerVersion, .leftover:
+      .newerVersion, .leftover, .groupCannotWrite:
       fileRemedy
     case .conflictedCopy, .temporaryFile, .placeholder, .backupFile, .hiddenFile, .systemFile,
       .wrongKind, .unknownName:
@@ -54,6 +55,7 @@ extension VerifyReport.Finding.Kind {
     case .newerVersion: "Update DocumentSync on this device."
     case .wrongType, .misplaced:
       "Move the file out of the shared directory. If it is missing then, \(Self.putBack)."
+    case .groupCannotWrite: "Give the group permission to read and write the shared directory."
     case .unreadable: "Check the permissions, the connection and the disk, then verify again."
     case .leftover:
       "You need not do anything: that client removes it at its next synchronization, and no other device does. "

@@ -59,6 +59,8 @@ struct Init: Verb {
     var leftOut: NamedValues<String>
     var likelyReferences: [LikelyReferenceJSON]
     var hints: [SchemaHintJSON]
+    /// What is wrong with the permissions of the directory; `nil` if nothing is.
+    var findings: [FindingJSON]?
     var isDryRun: Bool
   }
 
@@ -118,14 +120,17 @@ struct Init: Verb {
         status.tables.map(TableJSON.init), NamedValues(status.leftOut.mapValues(\.rawValue))
       )
     }
-    let documents = try await ApplicationSyncManager(
-      directory: manager.directory, applicationIdentifier: application
-    ).listDocuments().filter { !$0.isDeleted }
+    let application = ApplicationSyncManager(
+      directory: manager.directory, applicationIdentifier: application)
+    let documents = try await application.listDocuments().filter { !$0.isDeleted }
+    let closed = try await application.findClosedFolders()
+    result.findings = closed.map { [FindingJSON($0)] }
     try await manager.close()
     bar.clear()
     return Outcome(
       json: result,
-      lines: Self.lines(result, manager.resumption, isOnlyDocument: documents.count <= 1))
+      lines: Self.lines(result, manager.resumption, isOnlyDocument: documents.count <= 1)
+        + (closed?.lines ?? []))
   }
 
   /// Divides questions into those that were answered with “yes” before a set-up was interrupted, and

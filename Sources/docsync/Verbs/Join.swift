@@ -75,6 +75,8 @@ struct Join: Verb {
     var parkedRows: Int
     /// How many rows have NULL in their key, by table; `nil` if there are none.
     var rowsWithoutKey: NamedValues<Int>?
+    /// What is wrong with the permissions of the directory; `nil` if nothing is.
+    var findings: [FindingJSON]?
   }
 
   func validate() throws {
@@ -102,6 +104,9 @@ struct Join: Verb {
       waits: try await manager.waits(), openConflicts: status.openConflicts,
       parked: status.parked)
     let names = unsettled.waits.isEmpty ? ClientNames() : await ClientNames(manager)
+    let closed = try await ApplicationSyncManager(
+      directory: manager.directory, applicationIdentifier: application
+    ).findClosedFolders()
     try await manager.close()
     bar.clear()
     let result = Result(
@@ -112,7 +117,8 @@ struct Join: Verb {
       replaced: manager.replaced.map(ReplacedStoreJSON.init),
       waiting: unsettled.waits.map { WaitJSON($0) }, openConflicts: unsettled.openConflicts,
       parkedRows: unsettled.parked.count,
-      rowsWithoutKey: withoutKey.isEmpty ? nil : NamedValues(withoutKey))
+      rowsWithoutKey: withoutKey.isEmpty ? nil : NamedValues(withoutKey),
+      findings: closed.map { [FindingJSON($0)] })
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
@@ -127,6 +133,7 @@ struct Join: Verb {
     }
     lines += rowsWithoutKeyLines(withoutKey)
     lines += unsettled.lines(store: store, names)
+    lines += closed?.lines ?? []
     lines += ["", "Next, after every change:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, lines: lines, status: unsettled.status)
   }

@@ -76,13 +76,7 @@ struct Verify: Verb {
 
   private static func lines(_ report: VerifyReport) -> [String] {
     var lines: [String] = []
-    for finding in report.findings {
-      lines.append("\(finding.severity.rawValue): \(printable(finding.message))")
-      if let path = finding.path { lines.append("  path: \(printable(path))") }
-      if let table = finding.table { lines.append("  table: \(printable(table))") }
-      if let detail = finding.detail { lines.append("  detail: \(printable(detail))") }
-      lines.append("  next: \(finding.remedy.commandText)")
-    }
+    for finding in report.findings { lines += finding.lines }
     lines += report.leftOut.map { "not checked: \(printable($0))" }
     let looked = [
       report.fileCount > 0 ? counted(report.fileCount, "file") : nil,
@@ -102,4 +96,16 @@ struct Verify: Verb {
   private static let words: [VerifyReport.Finding.Severity: String] = [
     .error: "wrong", .waiting: "waiting", .note: "to note",
   ]
+}
+
+extension VerifyReport.Finding {
+  /// The finding for people, with what to do.
+  var lines: [String] {
+    var lines = ["\(severity.rawValue): \(printable(message))"]
+    if let path { lines.append("  path: \(printable(path))") }
+    if let table { lines.append("  table: \(printable(table))") }
+    if let detail { lines.append("  detail: \(printable(detail))") }
+    lines.append("  next: \(remedy.commandText)")
+    return lines
+  }
 }
