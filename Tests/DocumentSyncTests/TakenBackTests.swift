@@ -225,6 +225,24 @@ import Testing
     try await expectShared(try await device.create(), in: device.memory, "b", "begun again")
   }
 
+  /// Whichever of the two generations would count by its key.
+  @Test(arguments: 1...6)
+  func aSetUpBesideADocumentThatWasCreatedAndDeletedMeanwhileBeginsAgain(seed: Int) async throws {
+    let device = try Device(scratch, "a", seed: seed)
+    device.faulty.script(FaultyDirectory.Fault(.stop, on: .publish, pathPart: "generation."))
+    _ = await syncError { _ = try await device.create() }
+    device.faulty.restart()
+    try await DocumentSyncManager.create(
+      storeAt: scratch.makeNotes("other"), directory: device.memory, document: "main",
+      options: .init(
+        application: "notes", client: "other",
+        environment: World(seed: UInt64(100 + seed)).environment)
+    ).close()
+    _ = try await ApplicationSyncManager(directory: device.memory).deleteDocument(
+      "main", by: .random())
+    try await expectShared(try await device.create(), in: device.memory, "b", "seed \(seed)")
+  }
+
   @Test func aDirectoryThatIsEmptyWhereASetUpWasBegunIsNotTakenForAnother() async throws {
     let device = try await interrupted("a")
     let files = device.memory.items

@@ -293,10 +293,21 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
     let binding = store.binding
     let isThisOne: Bool
+    var wasDeleted = false
     do {
       // Another process may have completed it since.
       try checkUnfinished(store)
       isThisOne = try self.isThisOne(store, files)
+      if isThisOne, binding.ancestor == nil,
+        case .deleted = try DocumentSteps(files).rival(of: binding)
+      {
+        // The document was deleted after the interruption, and is begun again: what this store would
+        // publish for its generation would count as deleted.
+        guard try store.removeBookkeeping() else {
+          throw SetUpState.unfinished(binding, path: path, operation: verb)
+        }
+        wasDeleted = true
+      }
       if !isThisOne {
         guard binding.ancestor == nil else {
           throw SetUpState.unfinished(binding, path: path, operation: verb)
@@ -308,7 +319,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       try store.close()
       throw error
     }
-    guard isThisOne else {
+    guard isThisOne, !wasDeleted else {
       try store.close()
       return Created(store: try beginAndSetUp(files), resumption: .replaced)
     }
