@@ -11,6 +11,8 @@ import Foundation
 enum Main {
   static func main() async {
     giveBackLargeBlocks()
+    // Writing to a pipe that nothing reads fails instead, so that the command can tidy up.
+    signal(SIGPIPE, SIG_IGN)
     let arguments = Array(CommandLine.arguments.dropFirst())
     var console = Console(isJSON: arguments.contains("--json"))
     if let word = Misspelling.unknownCommand(in: arguments) {

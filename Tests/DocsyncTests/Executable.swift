@@ -26,6 +26,9 @@ enum Executable {
     return folder.appendingPathComponent("docsync")
   }
 
+  /// Its path.
+  static var path: String { url.path }
+
   /// What it keeps beside the stores goes into the test's own folder.
   private static func environment(in folder: String) -> [String: String] {
     ProcessInfo.processInfo.environment.merging(["XDG_STATE_HOME": folder + "/.state"]) { $1 }

@@ -192,9 +192,65 @@ import Testing
     #expect(said.contains("“notes”"))
   }
 
+  @Test func anEmptyDirectoryIsAwayForEveryCommand() throws {
+    try scratch.makeTwoDevices()
+    try FileManager.default.createDirectory(
+      atPath: scratch.path + "/empty", withIntermediateDirectories: false)
+    for arguments in [
+      ["documents", "--directory", "empty"], ["clients", "--directory", "empty"],
+      ["verify", "--directory", "empty"], ["sync", "a.db", "--directory", "empty"],
+      ["clients", "a.db", "--directory", "empty"], ["join", "c.db", "--directory", "empty"],
+    ] {
+      let result = try Executable.run(arguments, in: scratch.path)
+      #expect(result.status == 4, "\(arguments): \(result.output)\(result.errors)")
+    }
+  }
+
+  @Test func statusSaysWhatIsInPlaceOfTheDirectory() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("other.db", "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    for folder in ["empty", "other"] {
+      try FileManager.default.createDirectory(
+        atPath: scratch.path + "/" + folder, withIntermediateDirectories: false)
+    }
+    try scratch.succeed("init", "other.db", "--directory", "other")
+    for (folder, state, words) in [
+      ("shared", "there", "/shared\n"), ("empty", "empty", "(empty: is it mounted?)"),
+      ("other", "other", "(another shared directory"), ("nowhere", "away", "(not there)"),
+    ] {
+      let text = try scratch.succeed("status", "a.db", "--directory", folder)
+      #expect(text.output.contains(words), "\(folder): \(text.output)")
+      let json = try scratch.succeed("status", "a.db", "--directory", folder, "--json").json()
+      #expect(json["directoryState"] as? String == state)
+      #expect(json["isDirectoryThere"] as? Bool == (state != "away"))
+    }
+  }
+
+  @Test func aDatabaseWithoutTablesIsRefused() throws {
+    try Data().write(to: URL(filePath: scratch.path + "/zero.db"))
+    try scratch.expectFailure(
+      "init", "zero.db", "--directory", "shared", status: 5, code: "storeEmpty", path: "zero.db")
+    #expect(try Data(contentsOf: URL(filePath: scratch.path + "/zero.db")).isEmpty)
+    try scratch.succeed("init", "zero.db", "--directory", "shared", "--allow-empty")
+  }
+
+  /// A pipe whose reader has ended ends the command, and the folder of the demo with it.
+  @Test func aDemoWhosePipeEndsRemovesItsFolder() throws {
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", "\"$0\" demo 2>/dev/null | head -1", Executable.path]
+    process.currentDirectoryURL = URL(filePath: scratch.path)
+    process.environment = ProcessInfo.processInfo.environment.merging(
+      ["TMPDIR": scratch.path + "/shared"]) { $1 }
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path + "/shared") == [])
+  }
+
   @Test func joinOfAnEmptyDirectoryFails() throws {
     try scratch.expectFailure(
-      "join", "c.db", "--directory", "shared", status: 1, code: "applicationMissing",
+      "join", "c.db", "--directory", "shared", status: 4, code: "applicationMissing",
       path: scratch.path + "/shared")
   }
 

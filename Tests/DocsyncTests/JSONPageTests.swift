@@ -123,6 +123,22 @@ import Testing
       "object-finding",
       FindingJSON(
         VerifyReport.Finding(.rowWithoutKey, table: "notes", "a sentence", detail: "more")))
+    let closed = FindingJSON(
+      VerifyReport.Finding(.groupCannotWrite, path: "ClientDevices", "a sentence"))
+    try expect(
+      "object-init",
+      SchemaJSON(
+        Init.Result(
+          store: "a.db", directory: "shared", document: "a", application: "docsync",
+          client: client.description, tables: [], leftOut: NamedValues([:]), likelyReferences: [],
+          hints: [], findings: [closed], isDryRun: false)))
+    try expect(
+      "object-join",
+      SchemaJSON(
+        Join.Result(
+          store: "a.db", directory: "shared", document: "a", application: "docsync",
+          client: client.description, rowCount: 1, waiting: [], openConflicts: 0, parkedRows: 0,
+          findings: [closed])))
 
     var table = TableChanges(
       table: "tags", identity: .primaryKey, keyColumns: ["name"], columns: [])

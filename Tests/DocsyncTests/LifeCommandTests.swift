@@ -274,7 +274,7 @@ import Testing
     try scratch.expectFailure(
       "sync", "a.db", status: 5, code: "documentDeleted", path: scratch.path + "/shared")
     try scratch.expectFailure(
-      "documents", "--directory", "shared", status: 1, code: "applicationMissing",
+      "documents", "--directory", "shared", status: 4, code: "applicationMissing",
       path: scratch.path + "/shared")
   }
 

@@ -1,5 +1,6 @@
 import DocumentSyncTesting
 import Foundation
+import GRDB
 import Testing
 
 @testable import DocumentSync
@@ -30,6 +31,44 @@ import Testing
     lock.unlock()
     try StoreLock(store: scratch.store("0"), operation: "test").unlock()
     #expect(fcntl(copy, F_GETFD) >= 0)
+  }
+
+  @Test func anOperationWaitsForAnotherProcess() async throws {
+    let scratch = try Scratch()
+    let store = scratch.store("0")
+    let queue = try DatabaseQueue(path: store)
+    try await queue.write { try $0.execute(sql: "CREATE TABLE notes (id INTEGER PRIMARY KEY)") }
+    try queue.close()
+    let directory = MemoryDirectory()
+    try await DocumentSyncManager.create(storeAt: store, directory: directory, document: "d")
+      .close()
+
+    func synchronize(waiting limit: Duration) async throws {
+      var environment = SyncEnvironment()
+      environment.storeInUseTimeLimit = limit
+      let manager = try await DocumentSyncManager.open(
+        storeAt: store, directory: directory, options: .init(environment: environment))
+      let result = await Task { try await manager.synchronize() }.result
+      try await manager.close()
+      _ = try result.get()
+    }
+
+    let lock = try StoreLock(store: store, operation: "test")
+    let hurried = try await #require(throws: SyncError.self) {
+      try await synchronize(waiting: .zero)
+    }
+    #expect(hurried.code == .storeInUse)
+    #expect(!hurried.message.contains("Waited"))
+    let late = try await #require(throws: SyncError.self) {
+      try await synchronize(waiting: .milliseconds(1100))
+    }
+    #expect(late.code == .storeInUse)
+    #expect(late.message.contains("Waited for 1 s"))
+    // The limit is so long that only the release of the lock can end the wait.
+    async let waiting: Void = synchronize(waiting: .seconds(3600))
+    try await Task.sleep(for: .milliseconds(200))
+    lock.unlock()
+    try await waiting
   }
 
   /// Returns the descriptor by which this process has a file open.

@@ -20,7 +20,7 @@ final class AbandonOperation: SyncOperation<Bool>, @unchecked Sendable {
   /// Returns whether no file of an incomplete set-up is left in the directory.
   override func perform() async throws -> Bool {
     try await blocking { [self] in
-      try StoreLock.hold(store: path, operation: verb) {
+      try holdingLock(of: path) {
         let (client, state) = try read()
         let isClean = try state.map(takeBack) ?? true
         try checkCancellation()

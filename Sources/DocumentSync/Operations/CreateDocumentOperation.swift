@@ -65,7 +65,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       }
       try checkWritable(isUnfinished: isUnderSync)
       try StoreLocation.check(path, isOutside: directory, operation: verb)
-      return try StoreLock.hold(store: path, operation: verb) {
+      return try holdingLock(of: path) {
         guard isUnderSync else { return Created(store: try beginAndSetUp(files)) }
         return try resume(files)
       }

@@ -26,7 +26,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
       begin(.uploading, count: 1)
       try directory.check(for: .writing)
       let files = SharedFiles(directory, context: OperationContext(self))
-      try StoreLock.hold(store: store.path, operation: verb) {
+      try holdingLock(of: store.path) {
         let binding = store.binding
         files.expectRoot(binding)
         try files.publishing(for: store) {

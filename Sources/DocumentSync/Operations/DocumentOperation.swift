@@ -35,7 +35,7 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
   ) async throws -> Value {
     try await blocking { [self] in
       let files = SharedFiles(directory, context: OperationContext(self))
-      return try StoreLock.hold(store: store.path, operation: verb) {
+      return try holdingLock(of: store.path) {
         guard try !needsSetUp || StoreRecords(store).isSetUp() else {
           throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
         }

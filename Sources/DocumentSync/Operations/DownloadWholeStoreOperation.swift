@@ -72,7 +72,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       let files = SharedFiles(directory, context: OperationContext(self))
       let application = try ApplicationSteps(files).require(applicationIdentifier)
       let found = try DocumentSteps(files).require(document)
-      return try StoreLock.hold(store: path, operation: verb) {
+      return try holdingLock(of: path) {
         do {
           return try get(found.file, of: application, files: files, siblings: siblings)
         } catch {

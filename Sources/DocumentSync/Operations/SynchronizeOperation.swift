@@ -36,7 +36,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
 
   override func perform() async throws -> SyncReport {
     let lock = try await blocking { [self] in
-      try StoreLock(store: store.path, operation: verb)
+      try waitingForOthers { try StoreLock(store: store.path, operation: verb) }
     }
     defer { lock.unlock() }
     let context = OperationContext(self)

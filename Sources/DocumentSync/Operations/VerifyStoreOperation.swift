@@ -28,7 +28,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
 
   override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
-      let lock = try StoreLock(reading: path, operation: verb)
+      let lock = try waitingForOthers { try StoreLock(reading: path, operation: verb) }
       defer { lock?.unlock() }
       let context = OperationContext(self)
       context.begin(.verifying)

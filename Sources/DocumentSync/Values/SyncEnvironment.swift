@@ -32,6 +32,9 @@ public struct SyncEnvironment: Sendable {
     get { .seconds(store.busyTimeout) }
     set { store.busyTimeout = Double(newValue.milliseconds) / 1000 }
   }
+  /// How long an operation waits for a synchronization of the store by another process or manager
+  /// (`storeInUse`).
+  public var storeInUseTimeLimit: Duration = .zero
   /// The number of files that are read at the same time.
   public var parallelReads = 4
   /// About how many bytes of change sets are read before they are applied; this

@@ -124,7 +124,8 @@ extension SyncError.Code {
   /// How a caller should treat an error with this code.
   public var classification: SyncError.Classification {
     switch self {
-    case .directoryAway, .rootMissing, .generationMissing: .directoryAway
+    // A mount point without its mount is an empty folder.
+    case .directoryAway, .applicationMissing, .rootMissing, .generationMissing: .directoryAway
     case .storeInUse, .storeBusy: .busy
     case .storeInDirectory, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
       .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,

@@ -2,6 +2,14 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 extension SyncError {
   /// Converts an error of any layer to a `SyncError`.
   ///
@@ -66,13 +74,20 @@ extension SyncError {
       .noSpace: (.noSharedSpace, "The shared directory has no space left."),
       .localFile: (.localFile, "A local file could not be read or written."),
     ]
+    let hasNoSpace =
+      error.code == .localFile && [ENOSPC, EDQUOT].contains(error.underlying?.number)
     let (code, message) =
-      codes[error.code] ?? (.directoryFailed, "Reading or writing in the shared directory failed.")
+      hasNoSpace
+      ? (.noLocalSpace, "There is no space left on this device.")
+      : codes[error.code] ?? (
+        .directoryFailed, "Reading or writing in the shared directory failed."
+      )
     var detail = "\(error.operation.rawValue): \(error.code)"
     if !error.detail.isEmpty { detail += "; \(error.detail)" }
     if let system = error.underlying { detail += "; \(system.text) (error \(system.number))" }
     self.init(
-      code, operation: operation, path: error.path, message: message, remedy: error.remedy,
+      code, operation: operation, path: error.path, message: message,
+      remedy: hasNoSpace ? "Free some space on this device, then try again." : error.remedy,
       detail: detail, underlying: error)
   }
 

@@ -14,5 +14,11 @@ extension StoreError {
         .notADatabase, path: path, message: "This is a folder, not an SQLite database.",
         remedy: "Name the database file itself.")
     }
+    guard access(path, R_OK) == 0 else {
+      throw StoreError(
+        .notReadable, path: path, message: "This user may not read the database.",
+        remedy: "Give this user permission to read and write the file.",
+        detail: String(cString: strerror(errno)))
+    }
   }
 }

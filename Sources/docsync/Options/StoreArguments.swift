@@ -10,11 +10,39 @@ struct StoreArguments: ParsableArguments {
 
   @OptionGroup var place: MovedDirectory
 
+  @OptionGroup var patience: Patience
+
   /// Opens the store, passes it to `body`, and closes it.
   func withManager<Result>(
     _ body: (DocumentSyncManager) async throws -> Result
   ) async throws -> Result {
-    try await docsync.withManager(store, directory: place.directory, body)
+    try await docsync.withManager(
+      store, directory: place.directory, environment: patience.environment, body)
+  }
+}
+
+/// How long a command waits for other programs that work on a database.
+struct Patience: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "How long to wait while another process works on the database (default: 10 s for other programs, 0 s for docsync).",
+      valueName: "SECONDS"))
+  var wait: Int?
+
+  func validate() throws {
+    guard let wait else { return }
+    guard (0...1_000_000).contains(wait) else {
+      throw ValidationError("--wait needs a number of seconds, from 0 to 1000000.")
+    }
+  }
+
+  /// The usual environment, with this patience.
+  var environment: SyncEnvironment {
+    var environment = SyncEnvironment()
+    guard let wait else { return environment }
+    environment.storeInUseTimeLimit = .seconds(wait)
+    environment.storeTimeLimit = .seconds(wait)
+    return environment
   }
 }
 
@@ -34,9 +62,11 @@ struct MovedDirectory: ParsableArguments {
 /// Opens a store, passes it to `body`, and closes it, also after an error.
 func withManager<Result>(
   _ store: String, directory: FolderDirectory?,
+  environment: SyncEnvironment = SyncEnvironment(),
   _ body: (DocumentSyncManager) async throws -> Result
 ) async throws -> Result {
-  let manager = try await DocumentSyncManager.open(storeAt: store, directory: directory)
+  let manager = try await DocumentSyncManager.open(
+    storeAt: store, directory: directory, options: .init(environment: environment))
   let result: Result
   do {
     result = try await body(manager)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The output of a command: results go to standard output and errors to standard error, or one JSON
 /// object goes to standard output.
@@ -52,7 +53,7 @@ struct Console: Sendable {
       write(Self.escapingInvisible(json) + "\n", to: .standardOutput)
     } catch {
       write(["docsync: the result could not be written as JSON: \(error)"], to: .standardError)
-      exit(ExitStatus.failed.rawValue)
+      Self.end()
     }
   }
 
@@ -85,10 +86,35 @@ struct Console: Sendable {
     do {
       try handle.write(contentsOf: Data(text.utf8))
     } catch {
-      // The program that reads the pipe may have ended.
+      // If the program that reads the output has ended, it wants no more.
+      if Self.isBrokenPipe(error) { Self.end(bySignal: SIGPIPE) }
       let sentence = "docsync: the output could not be written: \(error.localizedDescription)"
       if handle !== FileHandle.standardError { write([sentence], to: .standardError) }
-      exit(ExitStatus.failed.rawValue)
+      Self.end()
     }
+  }
+
+  private static func isBrokenPipe(_ error: any Error) -> Bool {
+    let error = error as NSError
+    let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError ?? error
+    return cause.domain == NSPOSIXErrorDomain && cause.code == Int(EPIPE)
+  }
+
+  /// What is done before the process ends since its output cannot be written.
+  private static let endings = Mutex<[@Sendable () -> Void]>([])
+
+  /// Adds what is to be done before the process ends since its output cannot be written.
+  static func beforeEnding(_ body: @escaping @Sendable () -> Void) {
+    endings.withLock { $0.append(body) }
+  }
+
+  /// Ends the process, by a signal if one is given.
+  private static func end(bySignal number: Int32? = nil) -> Never {
+    for body in endings.withLock(\.self) { body() }
+    if let number {
+      signal(number, SIG_DFL)
+      raise(number)
+    }
+    exit(ExitStatus.failed.rawValue)
   }
 }

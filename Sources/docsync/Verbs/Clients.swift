@@ -51,7 +51,9 @@ struct Clients: Verb {
       }
     } else {
       let folder = folder ?? DirectoryPath(argument: ".").directory
-      clients = try await ApplicationSyncManager(directory: folder).listClients()
+      let manager = ApplicationSyncManager(directory: folder)
+      _ = try await manager.findApplication()
+      clients = try await manager.listClients()
       result = Result(directory: folder.location, clients: [])
     }
     result.clients = clients.map(ClientJSON.init)

@@ -40,6 +40,15 @@ struct Demo: Verb {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     // State that is not in the stores goes to the demo's folder too, which is removed at the end.
     setenv("XDG_STATE_HOME", folder + "/.state", 1)
+    if !keep {
+      Console.beforeEnding {
+        do {
+          try FileManager.default.removeItem(atPath: folder)
+        } catch {
+          // The reason for the end was reported, and standard error may be closed as well.
+        }
+      }
+    }
     var story = DemoStory(folder: folder, isKept: keep, console: console)
     let devices: [Device]
     do {

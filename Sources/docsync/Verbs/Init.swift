@@ -42,6 +42,9 @@ struct Init: Verb {
 
   @OptionGroup var confirmation: DirectoryConfirmation
 
+  @Flag(help: "Begin with a database that has no tables.")
+  var allowEmpty = false
+
   @Flag(help: "Only show what would be synchronized; change nothing.")
   var dryRun = false
 
@@ -86,6 +89,12 @@ struct Init: Verb {
       leftOut: NamedValues((plan?.leftOut ?? [:]).mapValues(\.rawValue)),
       likelyReferences: undecided.map(LikelyReferenceJSON.init),
       hints: (plan?.hints ?? []).map(SchemaHintJSON.init), isDryRun: dryRun)
+    if let plan, plan.tables.isEmpty, plan.leftOut.isEmpty, !allowEmpty {
+      throw Failure(
+        code: "storeEmpty", message: "The database has no tables.", path: store,
+        remedy: "Check the path. To begin with an empty database, add --allow-empty.",
+        status: .refused)
+    }
     guard !dryRun else {
       return Outcome(
         json: result,

@@ -8,7 +8,10 @@ import SyncStore
 struct Status: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Show what is not sent yet, what is missing, and what needs a decision.",
-    discussion: "Reads the database only; nothing is sent, fetched or changed.")
+    discussion: """
+      Reads the database, and looks whether the shared directory is there; nothing is sent, fetched \
+      or changed.
+      """)
 
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions
@@ -20,6 +23,7 @@ struct Status: Verb {
     var application: String
     var directory: String
     var isDirectoryThere: Bool
+    var directoryState: DirectoryState
     var client: String
     var clientName: String
     var unsentEdits: Int
@@ -47,10 +51,11 @@ struct Status: Verb {
         waits: try await manager.waits(), openConflicts: status.openConflicts,
         parked: status.parked)
       let binding = manager.binding
+      let state = await DirectoryState(of: manager)
       let result = Result(
         store: arguments.store, document: binding.documentIdentifier,
         application: binding.application, directory: manager.directory.location,
-        isDirectoryThere: isThere(manager.directory),
+        isDirectoryThere: state.isThere, directoryState: state,
         client: binding.client.description, clientName: binding.clientDescription,
         unsentEdits: status.unsealedEdits,
         unsentChangeSets: status.unpublishedChangeSets, lastNumber: status.head,
@@ -79,19 +84,10 @@ struct Status: Verb {
     return status.waiting.first { $0.client == wait.client && $0.number == wait.number }?.missing
   }
 
-  private func isThere(_ directory: any SharedDirectory) -> Bool {
-    do {
-      try directory.check(for: .reading)
-      return true
-    } catch {
-      return false
-    }
-  }
-
   private static func lines(
     _ result: Result, _ status: StoreStatus, _ unsettled: Unsettled, _ names: ClientNames
   ) -> [String] {
-    let directory = printable(result.directory) + (result.isDirectoryThere ? "" : "  (not there)")
+    let directory = printable(result.directory) + result.directoryState.note
     var lines = alignedLines([
       ["document", printable(result.document)],
       ["application", printable(result.application)],

@@ -14,6 +14,8 @@ struct Sync: Verb {
 
   @OptionGroup var place: MovedDirectory
 
+  @OptionGroup var patience: Patience
+
   @Flag(
     help: ArgumentHelp(
       "Check every file of this device in the shared directory, byte for byte, and repair it.",
@@ -93,7 +95,9 @@ struct Sync: Verb {
   private func synchronize(
     _ store: String, width: Int, _ console: Console
   ) async throws -> (Store, ExitStatus, [String]) {
-    try await withManager(store, directory: place.directory) { manager in
+    try await withManager(
+      store, directory: place.directory, environment: patience.environment
+    ) { manager in
       let bar = ProgressBar(on: console)
       defer { bar.clear() }
       manager.setDelegate(Answers(recreates: recreate, merges: merge, rejoins: rejoin))

@@ -22,6 +22,8 @@ struct Verify: Verb {
     completion: .directory)
   var directory: DirectoryPath?
 
+  @OptionGroup var patience: Patience
+
   @OptionGroup var output: OutputOptions
 
   /// The output with `--json`.
@@ -48,7 +50,8 @@ struct Verify: Verb {
     let report: VerifyReport
     if let store {
       report = try await DocumentSyncManager.verify(
-        storeAt: store, directory: folder, onProgress: bar.handler)
+        storeAt: store, directory: folder, environment: patience.environment,
+        onProgress: bar.handler)
     } else {
       report = try await ApplicationSyncManager(
         directory: folder ?? DirectoryPath(argument: ".").directory
@@ -66,12 +69,18 @@ struct Verify: Verb {
 
   private static func status(_ report: VerifyReport) -> ExitStatus {
     switch report.severity {
-    case .error: .failed
+    case .error: isOfNothing(report) ? .directoryAway : .failed
     case .waiting:
       report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
     // A note names something that is worth knowing, and requires no action.
     case .note, nil: .done
     }
+  }
+
+  /// Whether the directory has no file of docsync: it may be a mount point without its mount.
+  private static func isOfNothing(_ report: VerifyReport) -> Bool {
+    report.fileCount == 0
+      && report.findings.allSatisfy { $0.severity == .note || $0.kind == .applicationMissing }
   }
 
   private static func lines(_ report: VerifyReport) -> [String] {
