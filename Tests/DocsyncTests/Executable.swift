@@ -26,7 +26,6 @@ enum Executable {
     return folder.appendingPathComponent("docsync")
   }
 
-  /// Its path.
   static var path: String { url.path }
 
   /// What it keeps beside the stores goes into the test's own folder.

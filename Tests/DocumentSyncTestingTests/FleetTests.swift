@@ -154,6 +154,13 @@ import Testing
     #expect(report.failure == nil)
   }
 
+  /// 2980348: a deleted row that was held and shown under another identity was let go, and the edit
+  /// that lost against its deletion was in no journal.
+  @Test func aHistoryWithADeletedRowThatIsShownAsAnotherHolds() async throws {
+    let report = try await Fleet.run(seed: 2_980_348)
+    #expect(report.failure == nil)
+  }
+
   @Test(arguments: [true, false])
   func aSeedGivesTheSameHistoryEachTime(usesManagers: Bool) async throws {
     var options = Fleet.Options()

@@ -450,6 +450,49 @@ extension Device {
     #expect(report.warnings.map(\.code) == [.schemaAhead])
     #expect(report.warnings[0].names == ["note.c"])
   }
+
+  /// A deleted row is held by another row and shown under the identity of a third, since its tag has
+  /// a stand-in. Each of the endings ends that.
+  @Test(
+    arguments: [
+      "DELETE FROM mark", "DELETE FROM mark; DELETE FROM note_tag",
+      "UPDATE note_tag SET text = 'c'", "UPDATE note_tag SET note = 'o'; DELETE FROM mark",
+    ], 0..<3)
+  func aDeletedRowThatIsShownUnderAnotherIdentityIsEnteredWhenThatEnds(
+    ending: String, on ender: Int
+  ) throws {
+    let devices = try scratch.devices(
+      3,
+      """
+      CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE note_tag (note TEXT, tag TEXT REFERENCES tag, text TEXT,
+        PRIMARY KEY (note, tag));
+      CREATE TABLE mark (id TEXT PRIMARY KEY, note TEXT, tag TEXT,
+        FOREIGN KEY (note, tag) REFERENCES note_tag ON UPDATE CASCADE);
+      """)
+    for (index, device) in devices.enumerated() {
+      try device.setClock(offset: -100 + 10 * Double(index))
+    }
+    try devices[0].run(
+      "INSERT INTO tag VALUES ('t', 'red'); INSERT INTO note_tag VALUES ('n', 't', 'a')")
+    try devices[1].receive(from: devices[0])
+    try devices[1].run(
+      "UPDATE note_tag SET text = 'b'; INSERT INTO mark VALUES ('m', 'n', 't')")
+    try devices[0].run("DELETE FROM note_tag")
+    try devices[2].run("INSERT INTO tag VALUES ('u', 'red')")
+    try converge(devices, "SELECT note, tag, text FROM note_tag", ["n|u|b"])
+    func entries(_ device: Device) throws -> [String] {
+      try device.conflictLines().filter { $0.hasPrefix("existence note_tag") }
+    }
+    for device in devices { #expect(try entries(device) == []) }
+    try devices[ender].run(ending)
+    try converge(devices)
+    for device in devices {
+      #expect(
+        try entries(device)
+          == ["existence note_tag nt row note:n,tag:t,text:b|- deleteWins remote settled"])
+    }
+  }
 }
 
 /// How the store knows what an author had not seen.

@@ -310,11 +310,6 @@ final class KeptRows {
     return try statement.identities().map { RowKey(table: row.table, identity: $0) }
   }
 
-  /// Returns the stored row that is shown under the identity of `row`, or `nil` if there is none.
-  func borrower(of row: RowKey) throws -> KeptRow? {
-    try rows(shownAs: row).lazy.compactMap { try self.row($0) }.first { $0.reason == .elsewhere }
-  }
-
   /// Returns the rows that are shown although they are deleted or never existed.
   func undead() throws -> Set<RowKey> {
     if let undeadRows { return undeadRows }

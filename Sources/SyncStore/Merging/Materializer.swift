@@ -64,6 +64,7 @@ final class Materializer {
       try writer.writeBookkeeping()
       try session.database.execute(sql: "RELEASE docsync_rows")
       set.removeAll()
+      session.formerBorrowers.removeAll()
       return writer.counts
     }
   }

@@ -209,7 +209,7 @@ struct MergedConflicts {
         row.key, isRescued: isRescued, enteredAfter: recorder.lastBefore)
       return
     }
-    if row.isDead, row.wasDead, row.shown != nil {
+    if row.isDead, row.wasDead, row.shown != nil || row.wasElsewhere {
       // Nothing holds the row any more: its values are lost only now.
       _ = try recorder.add(hidden(row, .existence, .deleteWins, nil))
     }
@@ -233,7 +233,7 @@ struct MergedConflicts {
   private func hidden(
     _ row: WorkingRow, _ kind: Conflict.Kind, _ rule: Conflict.Rule, _ reason: ParkedRow.Reason?
   ) -> ConflictJournal.Entry {
-    let isLocal = row.shown != nil
+    let isLocal = row.shown != nil || row.isDead
     var newest = row.state.existenceStamp
     for column in session.schema[row.key.table].cellPositions
     where session.clients.precedes(newest, row.state.stamp(of: column)) {

@@ -23,7 +23,7 @@ final class WorkingRow {
   /// Whether bookkeeping had an entry for it (``KeptRow``) when it was loaded.
   let wasKept: Bool
   /// Whether it was shown under another identity.
-  let wasElsewhere: Bool
+  var wasElsewhere: Bool
   /// Whether another row was shown under its identity.
   let wasBorrowed: Bool
   /// The identity under which a deleted row lives on.

@@ -93,6 +93,7 @@ final class WorkingSet {
       localKey: localKey, movedTo: state?.existence == .deleted ? kept?.movedTo : nil,
       keptAs: kept?.reason)
     let keptClaims = kept == nil ? [] : try session.keptRows.claims(of: key)
+    if row.isDead, shown == nil { row.wasElsewhere = try session.wasBorrower(key, keptClaims) }
     row.isUnseen = try shown == nil && session.wentUnseen(key, state)
     row.oldClaims = shown == nil ? keptClaims : try claims(in: table, tableValues)
     row.oldFormerClaims = shown == nil ? [] : keptClaims

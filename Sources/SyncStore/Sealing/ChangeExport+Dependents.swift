@@ -80,6 +80,12 @@ extension ChangeExport {
         try logHiddenDeletion(of: row, at: time)
         parents[row] = time
       }
+      if table.isKnownByReferences, let borrower = try session.borrower(of: parent),
+        done.insert(borrower).inserted
+      {
+        // It is deleted already, and would be shown again for rows that are not shown.
+        parents[borrower] = time
+      }
       if moved[parent] != nil { continue }
       for reference in session.schema.inbound(to: table)
       where reference.holds && table.identifies(reference) {

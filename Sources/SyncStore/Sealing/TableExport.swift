@@ -104,6 +104,10 @@ final class TableExport {
         old?.isKept == true
         ? try session.keptRows.row(RowKey(table: table.id, identity: identities.identity(row)))
         : nil
+      if kept?.reason == .borrowed {
+        try session.noteBorrower(
+          of: RowKey(table: table.id, identity: identities.identity(row)))
+      }
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
@@ -266,7 +270,7 @@ final class TableExport {
     _ kept: KeptRow?, _ row: RowKey
   ) throws -> [(column: Int, value: Value)] {
     guard kept?.reason == .borrowed else { return kept?.cells ?? [] }
-    return try session.keptRows.borrower(of: row)?.cells ?? []
+    return try session.borrower(of: row).flatMap(session.keptRows.row)?.cells ?? []
   }
 
   /// Returns whether the row was in the document before the edits.

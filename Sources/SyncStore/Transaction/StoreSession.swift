@@ -19,6 +19,9 @@ final class StoreSession {
   let policyCache: PolicyCache
   /// The versions that merging found in tables of the merge type `keepBoth`.
   var losingVersions = LosingVersions()
+  /// Deleted rows that were shown under the identity of a row that sealing has exported since the
+  /// rows were last decided.
+  var formerBorrowers: Set<RowKey> = []
   /// Cells that ``LocalEdits`` has written: they hold plain values that are keys of rows here. They
   /// count for the sealing in the same transaction.
   var writtenPlainCells: [RowKey: [PlainCell]] = [:]
