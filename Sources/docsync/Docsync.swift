@@ -17,10 +17,31 @@ struct Docsync: ParsableCommand {
       \(ExitStatus.table)
       """,
     version: "docsync \(version)",
-    subcommands: [
-      Init.self, Join.self, Sync.self, Status.self, Log.self, Show.self, Digest.self,
-      Conflicts.self,
-      Documents.self, Clients.self, Retire.self, Reset.self, Upload.self, Vacuum.self,
-      Verify.self, Leave.self, RemoveClient.self, DeleteDocument.self, RemoveAll.self, Demo.self,
-    ])
+    groupedSubcommands: groups.map {
+      CommandGroup(name: $0.name.uppercased(), subcommands: $0.verbs)
+    })
+
+  /// The commands, by what they are for.
+  private static let groups: [(name: String, verbs: [any Verb.Type])] = [
+    ("Begin", [Init.self, Join.self, Demo.self]),
+    ("Every day", [Sync.self, Status.self, Log.self, Show.self, Conflicts.self]),
+    ("Look", [Documents.self, Clients.self, Digest.self, Verify.self]),
+    ("Tidy up", [Upload.self, Vacuum.self, Retire.self, RemoveClient.self, Reset.self]),
+    ("End", [Leave.self, DeleteDocument.self, RemoveAll.self]),
+  ]
+
+  /// Prints the short help: docsync without a command.
+  func run() {
+    let table = alignedLines(
+      Self.groups.map { [$0.name, $0.verbs.map { $0._commandName }.joined(separator: ", ")] },
+      indent: 2)
+    Console(isJSON: false).say(
+      [Self.configuration.abstract, ""] + table + [
+        "", "On the first device, on the others, and then on each of them:",
+        "  docsync init notes.db --directory ~/Dropbox/DocumentSync",
+        "  docsync join notes.db --directory ~/Dropbox/DocumentSync",
+        "  docsync sync notes.db", "",
+        "“docsync --help” describes the commands, “docsync COMMAND --help” one of them.",
+      ])
+  }
 }

@@ -18,6 +18,11 @@ struct Outcome: Sendable {
   var status = ExitStatus.done
 }
 
+/// Returns the end of a help text: examples, one on each line.
+func examples(_ commands: String...) -> String {
+  "\n\nEXAMPLES\n" + commands.map { "  " + $0 }.joined(separator: "\n")
+}
+
 /// The options that every command has.
 struct OutputOptions: ParsableArguments {
   @Flag(help: "Print one JSON object on standard output, also for errors.")

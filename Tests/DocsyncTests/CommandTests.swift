@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import docsync
+
 /// What the verbs do, and the shape of their JSON.
 @Suite struct CommandTests {
   let scratch: Scratch
@@ -345,6 +347,33 @@ import Testing
       #expect(help.contains("  \(verb) "))
       let text = try scratch.succeed(verb, "--help").output
       #expect(text.contains("--json") && text.contains("USAGE: docsync \(verb) "), "\(verb)")
+    }
+  }
+
+  /// A user types them as they stand.
+  @Test func theExamplesOfEveryHelpAreValid() throws {
+    for verb in try Self.verbs(scratch) where verb != "demo" {
+      let help = try scratch.succeed(verb, "--help").output
+      let section = try #require(help.range(of: "EXAMPLES\n"), "\(verb)")
+      let examples = help[section.upperBound...].split(
+        separator: "\n", omittingEmptySubsequences: false
+      )
+      .prefix { $0.hasPrefix("  ") }
+      #expect(!examples.isEmpty, "\(verb)")
+      for example in examples {
+        let words = example.split(separator: " ").map(String.init)
+        #expect(words.prefix(2) == ["docsync", verb])
+        _ = try Docsync.parseAsRoot(Array(words.dropFirst()))
+      }
+    }
+  }
+
+  @Test func withoutACommandAShortHelpIsPrinted() throws {
+    let text = try scratch.succeed().output
+    #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count < 20)
+    for verb in try Self.verbs(scratch) { #expect(text.contains(verb), "\(verb)") }
+    for line in text.split(separator: "\n") where line.hasPrefix("  docsync ") {
+      _ = try Docsync.parseAsRoot(line.split(separator: " ").dropFirst().map(String.init))
     }
   }
 

@@ -6,7 +6,9 @@ import SyncModel
 /// `docsync clients`
 struct Clients: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List the devices that share a document, or all of a shared directory.")
+    abstract: "List the devices that share a document, or all of a shared directory.",
+    discussion: examples(
+      "docsync clients notes.db", "docsync clients --directory ~/Dropbox/DocumentSync"))
 
   @Argument(
     help: "A database file, to list the devices that share its document.", completion: .file())

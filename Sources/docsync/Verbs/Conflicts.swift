@@ -27,7 +27,10 @@ struct Conflicts: Verb {
       A number below zero is given as --value=-5.
 
       Ends with 3 as long as questions are open.
-      """)
+      """
+        + examples(
+          "docsync conflicts notes.db", "docsync conflicts notes.db resolve 12 --local",
+          "docsync conflicts notes.db policy notes.title=ask"))
 
   /// The actions of the command.
   enum Action: String, ExpressibleByArgument, CaseIterable {

@@ -13,7 +13,7 @@ struct DeleteDocument: Verb {
       create the document again, or leave.
 
       If the command is interrupted, run it again to complete it.
-      """)
+      """ + examples("docsync delete-document notes --directory ~/Dropbox/DocumentSync"))
 
   @Argument(help: "The document.")
   var document: String

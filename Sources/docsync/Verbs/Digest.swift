@@ -11,7 +11,7 @@ struct Digest: Verb {
       from device to device: it is equal on two devices exactly if they show the same data. \
       “logical” also covers times of edits, deleted rows and hidden rows. Only “visible” \
       covers edits that are not synchronized yet.
-      """)
+      """ + examples("docsync digest notes.db"))
 
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions

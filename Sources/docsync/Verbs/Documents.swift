@@ -5,7 +5,8 @@ import SyncDirectory
 /// `docsync documents`
 struct Documents: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List the documents in a shared directory.")
+    abstract: "List the documents in a shared directory.",
+    discussion: examples("docsync documents --directory ~/Dropbox/DocumentSync"))
 
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: DirectoryPath

@@ -17,7 +17,10 @@ struct Init: Verb {
 
       A name that holds a dot, a comma or an equals sign is put in double quotes, as in SQL: \
       --exclude '"odd.table"'.
-      """)
+      """
+        + examples(
+          "docsync init notes.db --directory ~/Dropbox/DocumentSync",
+          "docsync init shop.db --directory /mnt/stick/sync --exclude sessions --dry-run"))
 
   @Argument(help: "The database file.", completion: .file())
   var store: String

@@ -19,7 +19,10 @@ struct Join: Verb {
       that the document does not have are sent to all devices. Where values differ, the \
       document's are kept, or with --prefer local those of the file. “docsync conflicts” lists \
       the values that were not kept, and can restore them.
-      """)
+      """
+        + examples(
+          "docsync join notes.db --directory ~/Dropbox/DocumentSync",
+          "docsync join notes.db --directory ~/Dropbox/DocumentSync --merge"))
 
   @Argument(help: "The path of the database to create.", completion: .file())
   var store: String

@@ -14,7 +14,7 @@ struct Leave: Verb {
 
       Hidden rows, rows of tables that only other devices have, and the conflict journal are \
       removed with the bookkeeping. The command lists them before it asks.
-      """)
+      """ + examples("docsync leave notes.db", "docsync leave notes.db --abandon"))
 
   @OptionGroup var arguments: StoreArguments
 

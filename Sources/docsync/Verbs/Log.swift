@@ -5,7 +5,8 @@ import SyncStore
 /// `docsync log`
 struct Log: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List the change sets that this device made or applied, the newest first.")
+    abstract: "List the change sets that this device made or applied, the newest first.",
+    discussion: examples("docsync log notes.db --limit 20"))
 
   @OptionGroup var arguments: StoreArguments
 

@@ -14,7 +14,7 @@ struct RemoveAll: Verb {
       the command lists these.
 
       If the command is interrupted, run it again to complete it.
-      """)
+      """ + examples("docsync remove-all --directory ~/Dropbox/DocumentSync"))
 
   @OptionGroup var options: RemovalOptions
   @OptionGroup var confirmation: ConfirmationOptions

@@ -12,7 +12,7 @@ struct RemoveClient: Verb {
       as a new device; its unsent edits arrive then.
 
       CLIENT is an identifier from “docsync clients”, the beginning of one, or a unique name.
-      """)
+      """ + examples("docsync remove-client notes.db phone"))
 
   @OptionGroup var arguments: StoreArguments
 

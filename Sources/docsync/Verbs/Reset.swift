@@ -11,7 +11,7 @@ struct Reset: Verb {
       For a shared directory that is damaged beyond repair, or to delete the history. All other \
       devices take over this database; their edits that it does not have are added. The command \
       lists these devices before it asks.
-      """)
+      """ + examples("docsync reset notes.db"))
 
   @OptionGroup var arguments: StoreArguments
 

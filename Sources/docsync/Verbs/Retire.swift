@@ -10,7 +10,9 @@ struct Retire: Verb {
       Files that all devices have applied are removed; a device that never returns prevents \
       this. If a retired device returns, it continues, perhaps as a new device; none of its \
       edits are lost.
-      """)
+      """
+        + examples(
+          "docsync retire notes.db --client phone", "docsync retire notes.db --not-seen 90"))
 
   @OptionGroup var arguments: StoreArguments
 

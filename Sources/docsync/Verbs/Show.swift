@@ -10,7 +10,7 @@ struct Show: Verb {
       Name a change set of this device by its number, and one of another device by the first \
       characters of that device's identifier and the number: 3, k7qx2f/3. “docsync log” lists \
       both. Change sets of other devices are read from the shared directory.
-      """)
+      """ + examples("docsync show notes.db 3", "docsync show notes.db k7qx2f/3"))
 
   @OptionGroup var arguments: StoreArguments
 

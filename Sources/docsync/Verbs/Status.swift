@@ -11,7 +11,7 @@ struct Status: Verb {
     discussion: """
       Reads the database, and looks whether the shared directory is there; nothing is sent, fetched \
       or changed.
-      """)
+      """ + examples("docsync status notes.db"))
 
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions

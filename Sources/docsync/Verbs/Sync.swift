@@ -7,7 +7,8 @@ import SyncStore
 struct Sync: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Send the edits of this device, and apply those of other devices.",
-    discussion: "If one of several databases fails, the others are synchronized all the same.")
+    discussion: "If one of several databases fails, the others are synchronized all the same."
+      + examples("docsync sync notes.db", "docsync sync notes.db shop.db --quiet --wait 60"))
 
   @Argument(help: "The database files.", completion: .file())
   var stores: [String]

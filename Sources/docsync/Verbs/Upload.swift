@@ -5,7 +5,8 @@ import DocumentSync
 struct Upload: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Upload the whole database, for others to join from.",
-    discussion: "Synchronizes before and after. Joining is faster from a recent upload.")
+    discussion: "Synchronizes before and after. Joining is faster from a recent upload."
+      + examples("docsync upload notes.db"))
 
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions

@@ -9,7 +9,7 @@ struct Vacuum: Verb {
       Synchronizes first. “docsync sync” does the same from time to time. The command removes \
       only files of this device and of retired devices, and lists the files that it keeps, with \
       the devices that need them.
-      """)
+      """ + examples("docsync vacuum notes.db"))
 
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions

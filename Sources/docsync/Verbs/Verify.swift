@@ -11,7 +11,7 @@ struct Verify: Verb {
       Checks every file of the directory and the whole database, and prints what is wrong and \
       what to do. Nothing is changed; read permission is enough. Ends with 1 if something is \
       wrong, with 3 if something is only missing yet. Notes do not change the exit code.
-      """)
+      """ + examples("docsync verify notes.db", "docsync verify --directory /mnt/stick/sync"))
 
   @Argument(help: "The database file, to check together with its directory.", completion: .file())
   var store: String?
