@@ -148,7 +148,10 @@ import Testing
   ///
   /// 2980001: a row that was shown under another identity, because of a stand-in, held the hidden row
   /// in its key, and with it another row that was deleted.
-  @Test(arguments: [2_920_097, 2_980_001] as [UInt64])
+  ///
+  /// 2980124: a row that came unseen had the number of an older row that has another number by now,
+  /// and was taken for an edit of that row.
+  @Test(arguments: [2_920_097, 2_980_001, 2_980_124] as [UInt64])
   func aHistoryOfAllFeaturesThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)
     #expect(report.failure == nil)
