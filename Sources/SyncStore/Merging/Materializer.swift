@@ -83,6 +83,23 @@ final class Materializer {
       if try !refuseHidden() { break }
     }
     for row in borrowers.values where row.isVisible { try lend(to: row) }
+    try leaveUncompared()
+  }
+
+  /// Leaves shown rows in their tables that are not to be shown any more, if a program has remade
+  /// the table and no change was merged into the row. The row may have been edited unseen. Out of
+  /// its table it would not be compared, and the edit would never be sent.
+  ///
+  /// All of it is decided again when the table has been compared.
+  private func leaveUncompared() throws {
+    let uncompared = try session.tablesToCompare()
+    for row in set.rows {
+      row.isLeftAlone =
+        uncompared.contains(row.key.table) && row.shown != nil && !row.isVisible
+        && row.shownIdentity == nil && !row.wasBorrowed && row.state == row.loadedState
+        && row.values == row.loadedValues
+      if row.isLeftAlone { row.isVisible = true }
+    }
   }
 
   /// Checks the conditions of rows that are not written, since a refused row must not keep other

@@ -28,7 +28,7 @@ final class RowWriter {
     let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
     let keepingKeys = try rowsKeepingKeys()
     for row in set.rows {
-      guard let shown = row.shown else { continue }
+      guard let shown = row.shown, !row.isLeftAlone else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
         let access = try session.access(row.key.table)
         if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
@@ -56,7 +56,7 @@ final class RowWriter {
       try session.access(table).reservedKeys.removeAll()
     }
     var refusals: [Refusal] = []
-    for row in set.rows where row.isVisible && !row.isUnseen {
+    for row in set.rows where row.isVisible && !row.isUnseen && !row.isLeftAlone {
       do {
         try write(row, replacing: replaced[ObjectIdentifier(row)])
       } catch let error as DatabaseError {
@@ -308,6 +308,10 @@ final class RowWriter {
         changes[table.id, default: States()].append(row.state, of: row)
         continue
       }
+      if row.isLeftAlone {
+        try writeLeftAlone(row, table)
+        continue
+      }
       if row.wasKept { try session.keptRows.remove(row.key) }
       if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
         let key = try row.localKey.map { [.integer($0)] } ?? writtenKey(of: row, table)
@@ -344,6 +348,18 @@ final class RowWriter {
     let kept = row.wasKept ? try session.keptRows.row(row.key) : nil
     if kept != nil {
       try session.keptRows.noteReferences(try references(of: row, table), of: row.key)
+    }
+    try set.conflicts.settled(row, kept)
+  }
+
+  /// Leaves the bookkeeping of a row as it is that stays in its table as it is. Only the references
+  /// and claims by which its entry is found are noted again.
+  private func writeLeftAlone(_ row: WorkingRow, _ table: TableSchema) throws {
+    let kept = row.wasKept ? try session.keptRows.row(row.key) : nil
+    if let kept {
+      try session.keptRows.remove(row.key)
+      try session.keptRows.store(
+        kept, of: row.key, references: try references(of: row, table), claims: claimsToFind(row))
     }
     try set.conflicts.settled(row, kept)
   }

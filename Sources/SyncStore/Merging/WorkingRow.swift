@@ -5,6 +5,8 @@ final class WorkingRow {
   let key: RowKey
   let fingerprint: RowFingerprint
   var state: RowState
+  /// The state when the row was loaded.
+  let loadedState: RowState
   /// Logical values by column; `nil` where nothing is known.
   var values: [Value?]
   /// The logical values when it was loaded.
@@ -84,6 +86,9 @@ final class WorkingRow {
   var stands = false
   /// Whether it is to be shown.
   var isVisible = false
+  /// Whether it stays in its table as it is, although it is not to be shown
+  /// (``Materializer/leaveUncompared()``).
+  var isLeftAlone = false
 
   var hasExpandedParents = false
   var hasExpandedReferrers = false
@@ -125,6 +130,7 @@ final class WorkingRow {
       state.existence = .inserted
     }
     self.state = state
+    loadedState = state
   }
 
   /// Whether it was inserted, and not deleted since.

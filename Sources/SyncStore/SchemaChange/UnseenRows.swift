@@ -23,6 +23,7 @@ struct UnseenRows {
     for key in keys {
       guard let row = try access.row([key]), let number = Value.key(key) else { continue }
       if table.hasUnstampedRows, try session.originalKeys().mayContain(number, of: table),
+        try !access.hasOriginalMoved(from: number),
         try !session.isGone(try access.originalIdentity(of: number), access)
       {
         continue

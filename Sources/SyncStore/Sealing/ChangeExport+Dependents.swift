@@ -104,8 +104,10 @@ extension ChangeExport {
             done.insert(child)
             try logHiddenDeletion(of: child, at: time)
             try logStandIn(for: child, at: time)
-          // It is deleted, and another row that is not shown holds it.
-          case .tombstone: done.insert(child)
+          // It is deleted, and another row holds it.
+          case .tombstone:
+            done.insert(child)
+            try logStandIn(for: child, at: time)
           case .rescued, .overlaid, .elsewhere, .borrowed, nil: continue
           }
           parents[child] = time

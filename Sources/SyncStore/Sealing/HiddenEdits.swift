@@ -31,18 +31,55 @@ struct HiddenEdits {
   init(_ moves: [RowKey: (destination: RowIdentity, time: Double)], session: StoreSession) throws {
     self.session = session
     destinations = moves.mapValues(\.destination)
-    var parents = moves.map { ($0.key, HybridTime(julianDay: $0.value.time)) }
+    let parents = moves.map { ($0.key, HybridTime(julianDay: $0.value.time)) }
       .sorted { ($0.0.table, $0.0.identity) < ($1.0.table, $1.0.identity) }
+    try addChildren(of: parents)
+  }
+
+  /// Adds the hidden rows that move with rows, directly or through other hidden rows.
+  private mutating func addChildren(of parents: [(row: RowKey, time: HybridTime)]) throws {
+    var parents = parents
     while let (parent, time) = parents.popLast() {
       for child in try children(of: parent) where indexes[child.key] == nil {
-        indexes[child.key] = rows.count
-        rows.append(
-          HiddenRow(
-            key: child.key, values: child.values.map { $0 ?? .null }, state: child.state,
-            time: time, isDeleted: child.isDead))
+        add(child, at: time)
         parents.append((child.key, time))
       }
     }
+  }
+
+  private mutating func add(_ row: WorkingRow, at time: HybridTime) {
+    indexes[row.key] = rows.count
+    rows.append(
+      HiddenRow(
+        key: row.key, values: row.values.map { $0 ?? .null }, state: row.state, time: time,
+        isDeleted: row.isDead))
+  }
+
+  /// Notes that a row that is shown under another identity moves to it, since the hidden row to
+  /// which a reference in its key leads is deleted with another row.
+  ///
+  /// - Parameters:
+  ///   - parent: The hidden row.
+  ///   - standIn: The row to which the reference is shown to lead.
+  ///   - time: When the other row was deleted, as a Julian day.
+  mutating func addMove(
+    of key: RowKey, by reference: ForeignKey, from parent: RowKey, to standIn: RowIdentity,
+    at time: Double
+  ) throws {
+    if indexes[key] == nil {
+      let row = try WorkingSet(session: session).row(key)
+      guard row.shown == nil, row.isLiving,
+        self.parent(of: row.values, by: reference) == parent
+      else { return }
+      let time = HybridTime(julianDay: time)
+      add(row, at: time)
+      try addChildren(of: [(key, time)])
+    }
+    guard let index = indexes[key], self.parent(of: rows[index].values, by: reference) == parent
+    else { return }
+    let table = session.schema[reference.parent]
+    let referred = try table.referredValues(of: standIn, by: reference)
+    for (column, value) in zip(reference.columns, referred) { rows[index].values[column] = value }
   }
 
   /// Returns the hidden rows that exist, or did, and refer to a row by their own key.
@@ -197,7 +234,7 @@ struct HiddenEdits {
 
 extension TableSchema {
   /// Returns whether a column of a reference is part of the rows' own key.
-  fileprivate func hasInKey(_ reference: ForeignKey) -> Bool {
+  func hasInKey(_ reference: ForeignKey) -> Bool {
     reference.columns.contains { columns[$0].isIdentity }
   }
 }

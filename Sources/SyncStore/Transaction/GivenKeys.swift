@@ -36,7 +36,7 @@ extension TableAccess {
   /// the table was remade and is not compared yet.
   private func mayHaveGoneUnseen(_ key: Int64) throws -> Bool {
     guard table.hasUnstampedRows, try session.tablesToCompare().contains(table.id),
-      try session.originalKeys().contains(key, of: table)
+      try session.originalKeys().contains(key, of: table), try !hasOriginalMoved(from: key)
     else { return false }
     return try !session.isGone(originalIdentity(of: key), self)
   }

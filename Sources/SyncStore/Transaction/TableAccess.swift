@@ -60,12 +60,15 @@ final class TableAccess {
   /// Returns the identity that the row with a key has had since syncing began. If that row has
   /// another key by now, it retains its identity; then returns one that no row has.
   func originalIdentity(of key: Int64) throws -> RowIdentity {
-    let hasMoved = try movedOriginals().contains(key)
-    return RowIdentity(
+    RowIdentity(
       bytes: Bits128(
-        high: hasMoved ? ~table.origin : table.origin, low: UInt64(bitPattern: key)
+        high: try hasOriginalMoved(from: key) ? ~table.origin : table.origin,
+        low: UInt64(bitPattern: key)
       ).bytes)
   }
+
+  /// Returns whether the row that had a surrogate key when syncing began has another key by now.
+  func hasOriginalMoved(from key: Int64) throws -> Bool { try movedOriginals().contains(key) }
 
   /// The local keys in the log that no longer lead to a row; `nil` until they are first asked for.
   var loggedKeys: LoggedKeys?
@@ -154,7 +157,7 @@ final class TableAccess {
       // beginning.
       guard bits.high == table.origin || bits.high == ~table.origin else { return nil }
       let key = Int64(bitPattern: bits.low)
-      if bits.high == table.origin, try movedOriginals().contains(key) { return nil }
+      if bits.high == table.origin, try hasOriginalMoved(from: key) { return nil }
       // The key may have passed to another row since.
       guard let present = try explicitIdentity(of: key) else { return key }
       return present == identity ? key : nil
