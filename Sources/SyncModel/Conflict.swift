@@ -50,7 +50,7 @@ public struct Conflict: Hashable, Sendable {
     public static let join = Rule(rawValue: "join")
   }
 
-  /// Which value stands.
+  /// Which of the two sides stands.
   public enum Outcome: String, Hashable, Sendable {
     /// The value that the store had.
     case local
@@ -72,7 +72,8 @@ public struct Conflict: Hashable, Sendable {
     case answered
     /// The losing version was put back.
     case restored
-    /// A later conflict of the same cell has replaced this open question.
+    /// A later conflict of the same cell has replaced this open question, or a later edit has
+    /// replaced the outcome of a rule.
     case superseded
   }
 
@@ -111,6 +112,25 @@ public struct Conflict: Hashable, Sendable {
     }
   }
 
+  /// The cell or the row as the store has it when the entry is read.
+  public struct Present: Hashable, Sendable {
+    /// Whether the row is shown: whether it is in its table.
+    public var isShown: Bool
+    /// The side that is shown, ``Outcome/both`` for a row for which the obstacle has gone; `nil` if
+    /// the conflict is about a cell and the row is not shown.
+    public var outcome: Outcome?
+    /// The value of the cell, with a reference as the identity of a row; `nil` if the row is not
+    /// shown, or the conflict is about a whole row.
+    public var value: Value?
+
+    /// Creates a value from its parts.
+    package init(isShown: Bool, outcome: Outcome?, value: Value? = nil) {
+      self.isShown = isShown
+      self.outcome = outcome
+      self.value = value
+    }
+  }
+
   /// The number of the entry. A store never uses it again.
   public var number: Int64
   /// When this device noticed the conflict, in milliseconds since 1970.
@@ -136,18 +156,21 @@ public struct Conflict: Hashable, Sendable {
   public var remote: Side
   /// The rule that decided.
   public var rule: Rule
-  /// Which value stands.
+  /// The side that was chosen when the conflict was last decided. See ``now`` for the side that is
+  /// shown since.
   public var outcome: Outcome
   /// Whether and how the conflict is decided.
   public var status: Status
   /// Further information, such as why a policy failed.
   public var message: String?
+  /// What is shown now; `nil` if the table or the column is not synchronized any more.
+  public var now: Present?
 
   /// Creates an entry from its parts.
   package init(
     number: Int64, milliseconds: Int64, kind: Kind, table: SQLName, identity: RowIdentity,
     key: [Cell], column: SQLName?, base: Value?, local: Side, remote: Side, rule: Rule,
-    outcome: Outcome, status: Status, message: String?
+    outcome: Outcome, status: Status, message: String?, now: Present? = nil
   ) {
     self.number = number
     self.milliseconds = milliseconds
@@ -163,6 +186,7 @@ public struct Conflict: Hashable, Sendable {
     self.outcome = outcome
     self.status = status
     self.message = message
+    self.now = now
   }
 }
 

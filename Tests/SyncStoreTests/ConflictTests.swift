@@ -308,6 +308,97 @@ extension Device {
     #expect(closed?.code == .conflictNotOpen)
   }
 
+  /// The value of a conflict's cell, which side that is, and the status.
+  private func now(_ number: Int64, on device: Device) throws -> String {
+    let conflict = try device.store.conflict(number)
+    let listed = try device.store.conflicts().first { $0.number == number }
+    #expect(listed == conflict)
+    let now = try #require(conflict.now)
+    let value: String? =
+      switch now.value {
+      case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+      case nil: now.isShown ? "shown" : "hidden"
+      default: nil
+      }
+    return "\(value ?? "?") \(now.outcome?.rawValue ?? "-") \(conflict.status.rawValue)"
+  }
+
+  @Test func theJournalNamesTheSideThatIsShownSinceAndRestoresTheOtherOne() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try exchange([one, two])
+    #expect(try now(1, on: one) == "two remote settled")
+    #expect(try now(1, on: two) == "two local settled")
+    try two.store.restoreConflict(1)
+    #expect(try now(1, on: two) == "one remote restored")
+    try exchange([one, two])
+    #expect(try now(1, on: one) == "one local superseded")
+    // The stored outcome is what the rule decided.
+    #expect(try one.store.conflict(1).outcome == .remote)
+    try one.store.restoreConflict(1)
+    try converge([one, two], "SELECT a FROM note WHERE id = 'x'", ["two"])
+  }
+
+  @Test func aLaterEditSupersedesWhatARuleDecided() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try exchange([one, two])
+    // The edit is not sealed yet.
+    try one.run("UPDATE note SET a = 'later' WHERE id = 'x'")
+    #expect(try now(1, on: one) == "later other superseded")
+    try exchange([one, two])
+    #expect(try now(1, on: two) == "later other superseded")
+    let unnamed = #expect(throws: StoreError.self) { try two.store.restoreConflict(1) }
+    #expect(unnamed?.code == .editRefused)
+    try two.store.restoreConflict(1, side: .remote)
+    #expect(try now(1, on: two) == "one remote restored")
+    // The same value, but by a later edit.
+    try exchange([one, two])
+    try one.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try exchange([one, two])
+    #expect(try now(1, on: one) == "two remote superseded")
+  }
+
+  @Test func theDecisionOfAPolicyIsNoLaterEdit() throws {
+    let (one, two) = try pair()
+    try one.store.setPolicies { $0.set(.localWins, table: "note", column: nil) }
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try one.receive(from: two)
+    #expect(try now(1, on: one) == "one local settled")
+    try one.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    #expect(try now(1, on: one) == "two remote superseded")
+  }
+
+  @Test func theJournalSaysWhetherARowIsShownNow() throws {
+    let (one, two) = try pair("CREATE TABLE p (id INTEGER PRIMARY KEY, mail TEXT UNIQUE, n);")
+    try one.run("DELETE FROM note WHERE id = 'x'; INSERT INTO p (mail) VALUES ('m')")
+    try two.run("UPDATE note SET a = 'new' WHERE id = 'x'; INSERT INTO p (mail) VALUES ('m')")
+    try exchange([one, two])
+    #expect(try two.store.conflicts().map(\.kind) == [.uniqueValue, .existence])
+    #expect(try now(1, on: two) == "hidden remote settled")
+    #expect(try now(2, on: two) == "hidden local settled")
+    try one.run("INSERT INTO note VALUES ('x', 5, 5); DELETE FROM p")
+    try exchange([one, two])
+    #expect(try now(1, on: two) == "shown local superseded")
+    try two.run("UPDATE p SET mail = 'other'")
+    try exchange([one, two])
+    let refused = #expect(throws: StoreError.self) { try two.store.restoreConflict(1) }
+    #expect(refused?.code == .editRefused)
+  }
+
+  @Test func ofATableThatIsGoneNothingIsShown() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try exchange([one, two])
+    try one.program.run("DROP TABLE note")
+    let gone = try one.store.conflicts()
+    #expect(gone.map(\.now) == [nil] && gone.map(\.status) == [.settled])
+  }
+
   @Test func restoringWhatAConstraintRefusesChangesNothing() throws {
     let (one, two) = try pair("CREATE TABLE k (id TEXT PRIMARY KEY, p TEXT REFERENCES note);")
     try one.run("INSERT INTO k VALUES ('1', 'x')")

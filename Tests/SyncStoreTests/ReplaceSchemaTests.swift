@@ -111,7 +111,15 @@ import Testing
     try devices[0].run("UPDATE a0 SET w = 2; UPDATE b SET v = 2; UPDATE a SET w = 2")
     try devices[1].run("UPDATE a0 SET w = 3; UPDATE b SET v = 3; UPDATE a SET w = 3")
     try devices[1].receive(from: devices[0])
-    let before = try devices[1].store.conflicts()
+    /// The entries, apart from what is shown now.
+    func entries() throws -> [Conflict] {
+      try devices[1].store.conflicts().map { conflict in
+        var conflict = conflict
+        (conflict.now, conflict.status) = (nil, .settled)
+        return conflict
+      }
+    }
+    let before = try entries()
     #expect(before.count == 3)
     devices[0] = try devices[0].changed(isOpen: false) { device in
       for trigger in try device.rows(
@@ -122,7 +130,7 @@ import Testing
       try device.run("DROP TABLE a0; ALTER TABLE a DROP COLUMN w")
     }
     try replace(devices[1], by: devices[0])
-    #expect(try devices[1].store.conflicts() == before)
+    #expect(try entries() == before)
     let gone = try #require(before.first { $0.table == "a0" })
     let column = try #require(before.first { $0.table == "a" })
     for number in [gone.number, column.number] {
@@ -132,7 +140,7 @@ import Testing
     }
     // Once more, and back again.
     try replace(devices[1], by: devices[0])
-    #expect(try devices[1].store.conflicts() == before)
+    #expect(try entries() == before)
     for index in 0...1 {
       devices[index] = try devices[index].changed(isOpen: false) {
         try $0.run("CREATE TABLE a0 (k TEXT PRIMARY KEY, v, w); ALTER TABLE a ADD COLUMN w")
@@ -140,7 +148,7 @@ import Testing
     }
     _ = try devices[0].outgoing()
     try replace(devices[1], by: devices[0])
-    #expect(try devices[1].store.conflicts() == before)
+    #expect(try entries() == before)
   }
 
   @Test(arguments: ["content='note', content_rowid='id'", "", "content=''"])

@@ -49,7 +49,7 @@ struct ConflictAnswers {
     }
   }
 
-  /// Restores a side of a decided conflict; `nil` stands for the one that lost. Throws as
+  /// Restores a side of a decided conflict; `nil` stands for the one that is not shown now. Throws as
   /// ``answer(_:by:)`` does.
   func restore(_ number: Int64, side: Conflict.Outcome?) throws {
     let entry = try entry(number)
@@ -64,12 +64,21 @@ struct ConflictAnswers {
         .conflictNotOpen, path: path, message: "Conflict \(number) has been restored already.",
         remedy: "Edit the row itself if it should be different.")
     }
-    if side == nil, entry.outcome == .other {
+    try put(side ?? hiddenSide(of: entry), of: entry, as: .restored)
+  }
+
+  /// Returns the side of an entry that is not shown now.
+  private func hiddenSide(of entry: ConflictJournal.Entry) throws -> Conflict.Outcome {
+    switch try PresentSides(session: session).present(entry)?.outcome ?? entry.outcome {
+    case .local: return .remote
+    case .remote: return .local
+    case .other:
       throw refused(
-        number,
+        entry.number,
         LocalEdits.Refusal(message: "Neither side is shown now: name the side to restore."))
+    case .both:
+      throw refused(entry.number, LocalEdits.Refusal(message: "The row is shown again."))
     }
-    try put(side ?? (entry.outcome == .local ? .remote : .local), of: entry, as: .restored)
   }
 
   /// Edits the row or its cells to have what one side wrote, and records that in the journal.

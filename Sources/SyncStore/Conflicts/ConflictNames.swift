@@ -6,9 +6,28 @@ final class ConflictNames {
   private let session: StoreSession
   private var tables: [Int: (name: SQLName, columns: [SQLName])] = [:]
   private var former: FormerNames?
+  private let sides: PresentSides
 
-  init(session: StoreSession) { self.session = session }
+  init(session: StoreSession) {
+    self.session = session
+    sides = PresentSides(session: session)
+  }
 
+  /// Returns entries with names, each with what is shown now. If a later edit has replaced the
+  /// outcome of a rule, the status is `superseded`.
+  func conflicts(_ entries: [ConflictJournal.Entry]) throws -> [Conflict] {
+    try session.readAhead(entries.map(\.row).filter { session.schema.contains($0.table) })
+    return try entries.map { entry in
+      var conflict = try conflict(entry)
+      conflict.now = try sides.present(entry)
+      if let now = conflict.now, try sides.isSuperseded(entry, by: now) {
+        conflict.status = .superseded
+      }
+      return conflict
+    }
+  }
+
+  /// Returns an entry with names, as the journal has it.
   func conflict(_ entry: ConflictJournal.Entry) throws -> Conflict {
     let former = try formerNames()
     let table = try table(entry.row.table)

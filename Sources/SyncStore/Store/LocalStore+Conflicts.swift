@@ -10,17 +10,16 @@ extension LocalStore {
   /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
   package func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
     try read { session in
-      let names = ConflictNames(session: session)
-      return try session.conflicts.journal.entries(onlyOpen ? "WHERE status = 'open'" : "", [])
-        .map(names.conflict)
+      try ConflictNames(session: session).conflicts(
+        session.conflicts.journal.entries(onlyOpen ? "WHERE status = 'open'" : "", []))
     }
   }
 
   /// Returns one entry of the journal. Throws `noSuchConflict`.
   package func conflict(_ number: Int64) throws -> Conflict {
     try read { session in
-      try ConflictNames(session: session).conflict(
-        ConflictAnswers(session: session, path: path).entry(number))
+      let entry = try ConflictAnswers(session: session, path: path).entry(number)
+      return try ConflictNames(session: session).conflicts([entry])[0]
     }
   }
 
@@ -69,11 +68,11 @@ extension LocalStore {
     try editing { try $0.answer(number, by: answer) }
   }
 
-  /// Restores the side that lost, by an ordinary edit: the value of a cell, with those of the
+  /// Restores the side that is not shown now, by an ordinary edit: the value of a cell, with those of the
   /// columns that belong to it, or a row with all cells that are known.
   ///
-  /// - Parameter side: The side to restore; `nil` for the one that lost. Required if neither is
-  ///   shown.
+  /// - Parameter side: The side to restore; `nil` for the one that is not shown now. Required if
+  ///   neither is shown.
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or was restored, and
   /// `editRefused`, with nothing changed, if a constraint refuses the edit or nothing can be

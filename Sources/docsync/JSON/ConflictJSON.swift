@@ -22,6 +22,21 @@ struct ConflictJSON: Encodable, Sendable {
     }
   }
 
+  /// What is shown now.
+  struct Present: Encodable, Sendable {
+    var isShown: Bool
+    /// The side that is shown.
+    var outcome: String?
+    /// The value of the column.
+    var value: ValueJSON?
+
+    init(_ present: Conflict.Present) {
+      isShown = present.isShown
+      outcome = present.outcome?.rawValue
+      value = present.value.map(ValueJSON.init)
+    }
+  }
+
   var number: Int64
   var kind: String
   var status: String
@@ -35,6 +50,7 @@ struct ConflictJSON: Encodable, Sendable {
   var remote: Side
   var rule: String
   var outcome: String
+  var now: Present?
   var message: String?
   /// When this device noticed the conflict, in milliseconds since 1970.
   var noticedMilliseconds: Int64
@@ -43,7 +59,7 @@ struct ConflictJSON: Encodable, Sendable {
 
   private enum CodingKeys: String, CodingKey {
     case number, kind, status, table, row, key, column, base, local, remote, rule, outcome
-    case message, noticedMilliseconds
+    case now, message, noticedMilliseconds
   }
 
   init(_ conflict: Conflict, names: ClientNames) {
@@ -59,6 +75,7 @@ struct ConflictJSON: Encodable, Sendable {
     remote = Side(conflict.remote, names: names)
     rule = conflict.rule.rawValue
     outcome = conflict.outcome.rawValue
+    now = conflict.now.map(Present.init)
     message = conflict.message
     noticedMilliseconds = conflict.milliseconds
     localWho = conflict.local.stamp.map { names.label($0.client) } ?? ""
@@ -80,20 +97,29 @@ struct ConflictJSON: Encodable, Sendable {
     return values.values.map { "\(printable($0.key)) \(text($0.value))" }.joined(separator: ", ")
   }
 
-  private var outcomeText: String {
+  /// Returns in words which side an outcome names.
+  private func text(outcome: String) -> String {
+    let what = column == nil ? "version" : "value"
     switch outcome {
-    case "local": "the local value is shown"
-    case "remote": "the remote value is shown"
-    case "both": "both are shown"
-    default: "another value is shown"
+    case "local", "remote": return "the \(outcome) \(what)"
+    case "both": return "both"
+    default: return "another \(what)"
     }
+  }
+
+  /// Returns what is shown now, in words.
+  private func nowText(_ text: (ValueJSON) -> String) -> String {
+    guard let now else { return "not synchronized" }
+    guard now.isShown else { return "not shown" }
+    let value = now.value.map(text) ?? "shown"
+    return now.outcome.map { "\(value) (\(self.text(outcome: $0)))" } ?? value
   }
 
   /// The cells of the conflict's line in a list.
   var cells: [String] {
     [
       "\(number)", status, rowText + (column.map { " \(printable($0))" } ?? ""),
-      text(local, \.text), "|", text(remote, \.text), "\(outcomeText) (\(rule))",
+      text(local, \.text), "|", text(remote, \.text), rule, "now \(nowText(\.text))",
     ]
   }
 
@@ -112,7 +138,8 @@ struct ConflictJSON: Encodable, Sendable {
       rows.append([name, line])
     }
     rows.append(["rule", rule])
-    rows.append(["outcome", outcomeText])
+    rows.append(["outcome", text(outcome: outcome)])
+    rows.append(["now", nowText(\.wholeText)])
     if let message { rows.append(["note", printable(message)]) }
     return alignedLines(rows)
   }
