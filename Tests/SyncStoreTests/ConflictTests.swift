@@ -516,7 +516,7 @@ extension Device {
     #expect(try Data(contentsOf: archive(of: one)).count > before.count)
     #expect(try one.store.conflictPlaces().inArchive == 3)
     #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [6, 5, 4, 3, 2, 1])
-    try one.store.apply(sets)
+    _ = try one.store.apply(sets)
     let all = try one.store.conflicts(includesArchived: true).map(\.number)
     #expect(all == [8, 7, 6, 5, 4, 3, 2, 1])
     #expect(try one.store.conflictPlaces().inArchive == 5)
