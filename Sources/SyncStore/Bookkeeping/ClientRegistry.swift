@@ -47,9 +47,6 @@ final class ClientRegistry {
     return number
   }
 
-  /// Returns the short number of a client; `nil` if it has none.
-  func knownNumber(of client: ClientIdentifier) -> Int32? { numbers[client] }
-
   func client(_ number: Int32) -> ClientIdentifier { clients[number] ?? Stamp.zero.client }
 
   func stamp(_ local: LocalStamp) -> Stamp {

@@ -72,7 +72,6 @@ extension LocalStore {
       try check(RemovalLoss(session))
       try Bookkeeping.remove(session.database)
     }
-    try ConflictArchive.remove(beside: path)
     try options.forgetTokens(of: binding.client)
   }
 
@@ -105,7 +104,6 @@ extension LocalStore {
         }
       }
     }
-    try ConflictArchive.remove(beside: path)
     if let client { try options.forgetTokens(of: client) }
   }
 

@@ -35,7 +35,6 @@ struct SyncReportJSON: Encodable, Sendable {
   var updatedRows: Int
   var deletedRows: Int
   var conflictCount: Int
-  var conflictPlaces: ConflictPlacesJSON?
   var questions: [Int64]
   var openConflicts: Int
   var warnings: [WarningJSON]
@@ -66,7 +65,6 @@ struct SyncReportJSON: Encodable, Sendable {
     updatedRows = report.updatedRows
     deletedRows = report.deletedRows
     conflictCount = report.conflicts
-    conflictPlaces = report.conflictPlaces.map(ConflictPlacesJSON.init)
     questions = report.questions
     openConflicts = report.openConflicts
     warnings = report.warnings.map(WarningJSON.init)

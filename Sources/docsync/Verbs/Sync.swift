@@ -174,9 +174,6 @@ struct Sync: Verb {
       lines.append(
         "\(counted(report.conflicts, "conflict")). "
           + "Show them: docsync conflicts \(shellWord(store))")
-      if let sentence = report.conflictPlaces.map(ConflictPlacesJSON.init)?.sentence {
-        lines.append("In all \(sentence).")
-      }
     }
     lines += report.warnings.map { "warning: \($0.text)" }
     if !report.restored.isEmpty {
