@@ -74,14 +74,14 @@ struct SharedGroup {
 
   // MARK: - Messages
 
-  /// What to do about closed folders and files of the given users.
-  func remedy(root: String, owners: Set<uid_t>) -> Remedy {
+  /// The closed folders and files with the given names and owners.
+  func closed(_ names: [String], owners: Set<uid_t>, root: String) -> ClosedEntries {
     let path = "'" + root.replacing("'", with: #"'\''"#) + "'"
-    let who = owners.map(Self.name(ofUser:)).sorted()
-    let commands =
-      "chgrp -R \(name) \(path); chmod -R g+rwX \(path); find \(path) -type d -exec chmod g+s {} +"
-    return Remedy(
-      "Run this as \(who.isEmpty ? "their owner" : who.joined(separator: " and as ")): \(commands)")
+    return ClosedEntries(
+      names: names, group: name, owners: Set(owners.map(Self.name(ofUser:))),
+      commands:
+        "chgrp -R \(name) \(path); chmod -R g+rwX \(path); find \(path) -type d -exec chmod g+s {} +"
+    )
   }
 
   /// The group's name, or its number if it has none.
@@ -123,14 +123,23 @@ public struct ClosedEntries: Hashable, Sendable {
   public var names: [String]
   /// The group's name.
   public var group: String
-  /// What to do, a sentence for the user.
-  public var remedy: Remedy
+  /// The names of the users to whom they belong.
+  public var owners: Set<String>
+  /// The commands with which the owners open them to the group.
+  public var commands: String
 
   /// Creates the value for the named entries of a folder.
-  public init(names: [String], group: String, remedy: Remedy) {
+  public init(names: [String], group: String, owners: Set<String>, commands: String) {
     self.names = names
     self.group = group
-    self.remedy = remedy
+    self.owners = owners
+    self.commands = commands
+  }
+
+  /// What to do, a sentence for the user.
+  public var remedy: Remedy {
+    let who = owners.isEmpty ? "their owner" : owners.sorted().joined(separator: " and as ")
+    return Remedy("Run this as \(who): \(commands)")
   }
 }
 
@@ -154,10 +163,7 @@ extension FolderDirectory {
           return false
         }
       }
-      return closed.isEmpty
-        ? nil
-        : ClosedEntries(
-          names: closed, group: group.name, remedy: group.remedy(root: root, owners: owners))
+      return closed.isEmpty ? nil : group.closed(closed, owners: owners, root: root)
     }
   }
 
@@ -170,7 +176,7 @@ extension FolderDirectory {
       for name in path.components {
         let status = try systemStatus(of: name, in: folder)
         if status.st_uid != geteuid(), group.isClosed(status) {
-          return group.remedy(root: root, owners: [status.st_uid])
+          return group.closed([name], owners: [status.st_uid], root: root).remedy
         }
         folder = try OpenFile(in: folder, name: name, flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
       }

@@ -6,18 +6,17 @@ struct DirectoryInventory: Hashable {
   /// Folders and files that other users of the root's group cannot use.
   struct Closed: Hashable {
     var first: RelativePath
-    var count: Int
-    var group: String
-    /// The remedies, which differ by the owners.
-    var remedies: Set<Remedy>
+    /// All of them, by their names.
+    var entries: ClosedEntries
 
     /// The finding about them.
     var finding: VerifyReport.Finding {
-      VerifyReport.Finding(
+      let count = entries.names.count
+      return VerifyReport.Finding(
         .groupCannotWrite, path: first.description,
-        "The directory is shared with the group “\(group)”, but other users of the group cannot use "
+        "The directory is shared with the group “\(entries.group)”, but other users of the group cannot use "
           + (count == 1 ? "this folder or file." : "\(count) folders and files of it."),
-        remedy: remedies.sorted { $0.description < $1.description }.first)
+        remedy: entries.remedy)
     }
   }
 
@@ -236,14 +235,13 @@ struct DirectoryLister {
     guard let found, let first = found.names.min(), let path = folder.appending(first) else {
       return
     }
-    if var known = inventory.closed {
-      known.count += found.names.count
-      known.remedies.insert(found.remedy)
-      inventory.closed = known
-    } else {
-      inventory.closed = DirectoryInventory.Closed(
-        first: path, count: found.names.count, group: found.group, remedies: [found.remedy])
+    guard var known = inventory.closed else {
+      inventory.closed = DirectoryInventory.Closed(first: path, entries: found)
+      return
     }
+    known.entries.names += found.names
+    known.entries.owners.formUnion(found.owners)
+    inventory.closed = known
   }
 
   private func entries(

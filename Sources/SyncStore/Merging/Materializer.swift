@@ -93,6 +93,7 @@ final class Materializer {
   /// All of it is decided again when the table has been compared.
   private func leaveUncompared() throws {
     let uncompared = try session.tablesToCompare()
+    guard !uncompared.isEmpty else { return }
     for row in set.rows {
       row.isLeftAlone =
         uncompared.contains(row.key.table) && row.shown != nil && !row.isVisible

@@ -110,7 +110,12 @@ struct Console: Sendable {
 
   /// Ends the process, by a signal if one is given.
   private static func end(bySignal number: Int32? = nil) -> Never {
-    for body in endings.withLock(\.self) { body() }
+    // An ending may fail to write, too.
+    let bodies = endings.withLock { bodies in
+      defer { bodies = [] }
+      return bodies
+    }
+    for body in bodies { body() }
     if let number {
       signal(number, SIG_DFL)
       raise(number)

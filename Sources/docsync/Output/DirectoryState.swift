@@ -14,13 +14,10 @@ enum DirectoryState: String, Encodable, Sendable {
   /// Looks at the directory of a store; changes nothing.
   init(of manager: DocumentSyncManager) async {
     do {
-      try manager.directory.check(for: .reading)
       let application = try await ApplicationSyncManager(
         directory: manager.directory, environment: manager.environment
       ).findApplication()
       self = application.root == manager.binding.root ? .there : .other
-    } catch let error as DirectoryError {
-      self = error.code == .notReadable ? .notReadable : .away
     } catch let error as SyncError {
       switch error.code {
       case .applicationMissing: self = .empty
@@ -34,7 +31,7 @@ enum DirectoryState: String, Encodable, Sendable {
   }
 
   /// Whether the folder can be listed.
-  var isThere: Bool { ![.away, .noAnswer, .notReadable].contains(self) }
+  var isThere: Bool { [.there, .empty, .other].contains(self) }
 
   /// A note behind the path; empty if nothing is wrong.
   var note: String {

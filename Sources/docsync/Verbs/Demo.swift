@@ -45,7 +45,7 @@ struct Demo: Verb {
         do {
           try FileManager.default.removeItem(atPath: folder)
         } catch {
-          // The reason for the end was reported, and standard error may be closed as well.
+          console.note(["docsync: The folder of the demo could not be removed: \(folder)"])
         }
       }
     }
