@@ -228,8 +228,9 @@ struct SetUpTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
     let joined = try await join("b", existing: .replaceKeepingBackup)
     #expect(try joined.notes().count == 3)
-    let backup = try #require(joined.backup)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: backup)) == old)
+    let backup = try DatabaseQueue(path: try #require(joined.backup))
+    let rows = try await backup.read { try String.fetchAll($0, sql: "SELECT body FROM notes") }
+    #expect(rows == ["body 0"])
     #expect(try await join("c").backup == nil)
   }
 

@@ -33,32 +33,40 @@ struct LocalSiblings {
     }
   }
 
-  /// Moves the new store to its path, in one step. If `existing` allows that,
-  /// it first moves the file there to the returned path, as a backup.
+  /// Puts the new store at its path, in one step. If `existing` allows that,
+  /// the file there first becomes a backup, at the returned path.
   ///
-  /// The companions of an old store in WAL mode move with it, since they are
-  /// part of it.
-  func moveIntoPlace(
-    _ new: String, existing: ExistingFile, milliseconds: Int64
+  /// - Parameter replacement: The replacement of the database at the path; `nil`
+  ///   if there is none. Then a file there is moved away.
+  func putIntoPlace(
+    _ new: String, existing: ExistingFile, _ replacement: DatabaseReplacement?,
+    milliseconds: Int64, _ checkCancellation: @escaping () throws -> Void
   ) throws -> String? {
-    var backup: String?
+    let backup = "\(store).backup-\(milliseconds)"
+    if let replacement {
+      try replacement.run(
+        byStoreAt: new, keeping: backup, checkCancellation: checkCancellation)
+      return backup
+    }
+    var moved: String?
     if FileManager.default.fileExists(atPath: store) {
       try checkIsFile()
       guard existing != .refuse else { throw exists }
       try copyPermissions(to: new)
-      backup = try moveAway(milliseconds)
+      try moveAway(to: backup)
+      moved = backup
     }
     do {
       // Throws if a file exists there by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
       // Flushes the file itself once more: FAT keeps its length in its folder.
-      for path in [backup, store, folder].compactMap(\.self) {
+      for path in [moved, store, folder].compactMap(\.self) {
         try LocalFileHandle.flush(path)
       }
     } catch {
       throw failure(error, "The new store could not be given its name.")
     }
-    return backup
+    return moved
   }
 
   /// Throws `fileExists` if a file is at the path, and `notAFile` if anything
@@ -67,27 +75,6 @@ struct LocalSiblings {
     guard FileManager.default.fileExists(atPath: store) else { return }
     try checkIsFile()
     if existing == .refuse { throw try isUnderSync() ? underSync : exists }
-  }
-
-  /// Returns the lengths and dates that show whether a program has written to
-  /// the file at the store's path.
-  func trace() throws -> [String: [Int]] {
-    var trace: [String: [Int]] = [:]
-    do {
-      for path in [store, store + "-wal"] where FileManager.default.fileExists(atPath: path) {
-        let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-        let attributes = try FileManager.default.attributesOfItem(atPath: resolved)
-        let date = attributes[.modificationDate] as? Date
-        trace[path] = [
-          (attributes[.size] as? NSNumber)?.intValue ?? 0,
-          Int((date?.timeIntervalSince1970 ?? 0) * 1_000_000),
-        ]
-      }
-    } catch {
-      throw failure(error, "The existing file could not be inspected.")
-    }
-    // Looking at a database may create empty files, which do not count.
-    return trace.filter { $0.value[0] > 0 }
   }
 
   private func checkIsFile() throws {
@@ -124,8 +111,8 @@ struct LocalSiblings {
     }
   }
 
-  private func moveAway(_ milliseconds: Int64) throws -> String {
-    let backup = "\(store).backup-\(milliseconds)"
+  /// Moves a file that is no database.
+  private func moveAway(to backup: String) throws {
     do {
       for companion in ["-wal", "-shm", "-journal", ""]
       where FileManager.default.fileExists(atPath: store + companion) {
@@ -134,7 +121,6 @@ struct LocalSiblings {
     } catch {
       throw failure(error, "The old store could not be kept as a backup.")
     }
-    return backup
   }
 
   private func isUnderSync() throws -> Bool {

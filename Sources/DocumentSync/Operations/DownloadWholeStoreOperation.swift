@@ -24,9 +24,11 @@ extension WholeStoreDescription {
 /// for a new client.
 ///
 /// The operation takes the whole store that contains most, checks it, and
-/// merges the rows of an existing database if asked to. It moves the store to
+/// merges the rows of an existing database if asked to. It puts the store at
 /// its path in one step at the end: an incomplete store is never at the path,
-/// and no temporary file stays beside it. The next synchronization brings the
+/// and no temporary file stays beside it. If a database is there, its file stays
+/// and gets the content of the store, so that programs that have it open use
+/// the store from then on. The next synchronization brings the
 /// changes since the upload.
 public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescription.Download>,
   @unchecked Sendable
@@ -109,8 +111,42 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     let former =
       existing == .replaceKeepingBackup
       ? try FormerStore(at: path, replacedBy: binding, files.context) : nil
-    let trace = try siblings.trace()
-    let (adopted, merged) = try adopt(database, binding, files)
+    // It notices if a program writes to the database from now on.
+    let replacement = try replacement()
+    do {
+      let (adopted, merged) = try adopt(database, binding, files)
+      try finish(adopted, checked, former, steps)
+      try ApplicationSteps(files).describe(
+        client, as: clientDescription,
+        ancestor: former.flatMap { $0.replaced.isSameDocument ? $0.replaced.client : nil },
+        userInfo: descriptions.clientInfo, document: file.document)
+      try checkCancellation()
+      let backup = try siblings.putIntoPlace(
+        database, existing: existing, replacement, milliseconds: environment.now(),
+        checkCancellation)
+      try replacement?.close()
+      try siblings.removeAll()
+      let store = try LocalStore.open(at: path, options: environment.storeOptions)
+      return WholeStoreDescription.Download(
+        store: store, wholeStore: steps.description(checked), backup: backup, merged: merged,
+        replaced: former?.replaced)
+    } catch {
+      try replacement?.close()
+      throw error
+    }
+  }
+
+  /// Returns the replacement of the database at the path, if there is one.
+  private func replacement() throws -> DatabaseReplacement? {
+    guard existing != .refuse, FileManager.default.fileExists(atPath: path) else { return nil }
+    return try DatabaseReplacement(databaseAt: path, options: environment.storeOptions)
+  }
+
+  /// Completes the new store, and closes it.
+  private func finish(
+    _ adopted: LocalStore, _ checked: WholeStoreFile.Checked, _ former: FormerStore?,
+    _ steps: WholeStoreSteps
+  ) throws {
     do {
       try former?.hand(on: adopted)
       try steps.note(checked, in: adopted)
@@ -121,30 +157,12 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       throw error
     }
     try adopted.close()
-    guard !FileManager.default.fileExists(atPath: database + "-wal") else {
+    guard !FileManager.default.fileExists(atPath: adopted.path + "-wal") else {
       throw SyncError(
-        .storeFailed, operation: verb, path: database,
+        .storeFailed, operation: verb, path: adopted.path,
         message: "The new store could not be closed.",
         remedy: "Make sure that no other program opens it, then try again.")
     }
-    try ApplicationSteps(files).describe(
-      client, as: clientDescription,
-      ancestor: former.flatMap { $0.replaced.isSameDocument ? $0.replaced.client : nil },
-      userInfo: descriptions.clientInfo, document: file.document)
-    try checkCancellation()
-    if merged != nil || former != nil, try siblings.trace() != trace {
-      throw SyncError(
-        .storeBusy, operation: verb, path: path,
-        message: "Another program has written to the database meanwhile.",
-        remedy: "Close the programs that use it, then try again.")
-    }
-    let backup = try siblings.moveIntoPlace(
-      database, existing: existing, milliseconds: environment.now())
-    try siblings.removeAll()
-    let store = try LocalStore.open(at: path, options: environment.storeOptions)
-    return WholeStoreDescription.Download(
-      store: store, wholeStore: steps.description(checked), backup: backup, merged: merged,
-      replaced: former?.replaced)
   }
 
   private func adopt(

@@ -56,11 +56,16 @@ public struct ApplicationRegistration: Hashable, Sendable {
 public enum ExistingFile: Hashable, Sendable {
   /// Refuse, and change nothing.
   case refuse
-  /// Keep the old file beside the new one, as a backup. If the old file is a
-  /// store of the same document, the new store takes its place and sends its
-  /// unsent changes: see ``ReplacedStore``.
+  /// Keep a copy of the old database beside the new one, as a backup. If the
+  /// old database is a store of the same document, the new store takes its place
+  /// and sends its unsent changes: see ``ReplacedStore``.
+  ///
+  /// The file stays, and programs that have it open use the new store from then
+  /// on. If a program writes to it meanwhile, joining throws `storeBusy`, and
+  /// nothing is changed. A file that is no database is moved.
   case replaceKeepingBackup
-  /// Keep the old file as a backup, and merge its rows into the document, as
+  /// Keep a copy of the old database as a backup, as
+  /// ``replaceKeepingBackup`` does, and merge its rows into the document, as
   /// edits of this device. If both have a row with different values, `prefer`
   /// decides; see ``MergedRows/Preference``.
   case merge(prefer: MergedRows.Preference)

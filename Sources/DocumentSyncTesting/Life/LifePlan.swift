@@ -16,6 +16,8 @@ struct LifePlan: Sendable {
   /// Whether some of the rows that stay on their device are in a table without a primary key, which
   /// a program creates when it inserts the first of them.
   var hasLooseTables = false
+  /// Whether a program has a database open while the database joins with its rows.
+  var hasOpenPrograms = false
   /// The number of migrations that the newest version of the application has.
   var migrations = 0
   var steps: [LifeStep]
@@ -31,7 +33,7 @@ struct LifePlan: Sendable {
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
     let kinds = LifeFeatures.names.map(\.feature).filter {
-      ![.missingKeys, .updates, .looseTables].contains($0)
+      ![.missingKeys, .updates, .looseTables, .openPrograms].contains($0)
     }
     let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
@@ -96,6 +98,8 @@ struct LifePlan: Sendable {
     if features.contains(.updates) { plan.addUpdates() }
     var looseDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c6f_6f73)
     plan.hasLooseTables = looseDice.chance(40) && features.contains(.looseTables)
+    var openDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6f70_656e)
+    plan.hasOpenPrograms = openDice.chance(50) && features.contains(.openPrograms)
     return plan
   }
 

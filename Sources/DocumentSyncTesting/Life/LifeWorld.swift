@@ -256,18 +256,11 @@ final class LifeWorld {
     if !prefersDocument { ledger.isTallyUncertain = true }
     var log: [Int] = []
     for count in 0..<Int(salt % 4) {
-      let token = "m\(number).\(count)"
-      try program.run("INSERT INTO note (id, body, shared) VALUES ('n-\(token)', '\(token)', NULL)")
-      try program.run("INSERT INTO item VALUES (\(count + 1), 'n-\(token)', 'i\(token)')")
-      for token in [token, "i" + token] {
-        log.append(
-          ledger.note(
-            LifeLedger.Edit(
-              subject: .row(token: token, note: "n-m\(number).\(count)"), token: token)))
-      }
+      log += try insertNote(count, of: number, by: program)
     }
     try program.run("INSERT INTO local VALUES ('local \(number)')")
     if plan.hasLooseTables { try LifeDevice.addLooseRow("loose \(number)", program) }
+    if !plan.hasOpenPrograms { program.close() }
     let manager = try await DocumentSyncManager.join(
       storeAt: path, directory: directory,
       existing: .merge(prefer: prefersDocument ? .document : .local),
@@ -276,11 +269,25 @@ final class LifeWorld {
         environment: environment(number, machine: machines)))
     let device = LifeDevice(
       number: number, directory: directory, path: path, machine: machines, manager: manager)
+    if plan.hasOpenPrograms { log += try insertNote(4, of: number, by: program) }
     device.log = log
     device.localTokens = ["local \(number)"] + (plan.hasLooseTables ? ["loose \(number)"] : [])
     directory.isOpen = false
     directory.arrive(salt: .max)
     try add(device)
+  }
+
+  /// Inserts a note and an item that refers to it, as a program does. Returns the numbers of the
+  /// edits.
+  private func insertNote(_ count: Int, of number: Int, by program: FleetSQLite) throws -> [Int] {
+    let token = "m\(number).\(count)"
+    try program.run("INSERT INTO note (id, body, shared) VALUES ('n-\(token)', '\(token)', NULL)")
+    try program.run(
+      "INSERT INTO item SELECT ifnull(max(id), 0) + 1, 'n-\(token)', 'i\(token)' FROM item")
+    return [token, "i" + token].map { subject in
+      ledger.note(
+        LifeLedger.Edit(subject: .row(token: subject, note: "n-\(token)"), token: subject))
+    }
   }
 
   private func copy(_ device: LifeDevice, to number: Int, isElsewhere: Bool) async throws {

@@ -5,8 +5,8 @@ import GRDB
 enum DatabaseCopy {
   /// Copies a database to a path where ``StoreFileMode`` has created an empty file.
   ///
-  /// `VACUUM INTO` needs all functions and collations that the schema names. If some are missing,
-  /// the pages are copied as they are.
+  /// `VACUUM INTO` needs all functions and collations that the schema names, and a sound database: in
+  /// a damaged one it may fail with any error. Otherwise the pages are copied as they are.
   ///
   /// - Parameter store: The path of the database.
   static func write(
@@ -17,7 +17,7 @@ enum DatabaseCopy {
       try QueryCancellation.run(database, checkCancellation) {
         try database.execute(sql: "VACUUM main INTO ?", arguments: [path])
       }
-    } catch let error as DatabaseError where ProgramDefinitions.missing(in: error) != nil {
+    } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
       try FileManager.default.removeItem(atPath: path)
       try StoreFileMode.makeFile(at: path, like: store)
       try copyPages(database, to: path, checkCancellation)
