@@ -50,7 +50,7 @@ import Testing
     #expect(synced.contains("sent 1 change set (1 row)"))
     #expect(synced.contains("warning: a table stays on this device. \(reason)"))
     #expect(try scratch.succeed("sync", "b.db").output.contains("applied 1 change set"))
-    let status = try scratch.succeed("status", "a.db").output
+    let status = try scratch.succeed("status", "a.db", "--tables").output
     #expect(status.contains("\n  runs  no primary key"))
     #expect(status.contains("stay on this device:\n  \(reason)"))
     let verified = try scratch.docsync("verify", "a.db")
@@ -257,6 +257,64 @@ import Testing
     #expect(status["isDirectoryThere"] as? Bool == true)
     #expect(status["clientName"] as? String == "A")
     #expect(try scratch.succeed("status", "a.db").output.contains("2 edits"))
+  }
+
+  @Test func statusTellsWhatIsToBeReceivedAndWhenItWasLastSynchronized() throws {
+    try scratch.makeTwoDevices()
+    try scratch.succeed("sync", "b.db")
+    let lock = URL(fileURLWithPath: scratch.path + "/b.db-docsync-lock")
+    let date = Date(timeIntervalSince1970: 1_000_000_000)
+    try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: lock.path)
+    for number in 1...2 {
+      try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('\(number)')")
+      try scratch.succeed("sync", "a.db")
+    }
+    let status = try scratch.succeed("status", "b.db", "--json").json()
+    #expect(status["unreceivedChangeSets"] as? Int == 2)
+    #expect(status["syncedMilliseconds"] as? Int == 1_000_000_000_000)
+    let text = try scratch.succeed("status", "b.db").output
+    #expect(text.contains("to receive   2 change sets\n"), "\(text)")
+    #expect(!text.contains("Synchronized:"))
+    let before = Date()
+    try scratch.succeed("sync", "b.db")
+    let synced = try scratch.succeed("status", "b.db", "--json").json()
+    #expect(synced["unreceivedChangeSets"] as? Int == 0)
+    let milliseconds = try #require(synced["syncedMilliseconds"] as? Int)
+    #expect(milliseconds > Int(before.timeIntervalSince1970 * 1000) - 100)
+    // A synchronization that fails is none.
+    try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: lock.path)
+    let shared = scratch.path + "/shared"
+    try FileManager.default.moveItem(atPath: shared, toPath: shared + "-away")
+    #expect(try scratch.docsync("sync", "b.db").status == 4)
+    let away = try scratch.succeed("status", "b.db", "--json").json()
+    #expect(away["syncedMilliseconds"] as? Int == 1_000_000_000_000)
+    #expect(away["unreceivedChangeSets"] == nil)
+  }
+
+  @Test func statusOfSeveralDatabasesHasALineForEach() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('x')")
+    try scratch.succeed("sync", "a.db")
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('y')")
+    let status = try scratch.docsync("status", "a.db", "none.db", "b.db")
+    #expect(status.status == 1)
+    let lines = status.output.split(separator: "\n")
+    #expect(lines.count == 3, "\(status.output)")
+    #expect(lines[0].hasPrefix("a.db     synchronized 2"), "\(lines[0])")
+    #expect(lines[0].contains("to send: 1 edit"))
+    #expect(lines[1].hasPrefix("none.db  There is no such file."), "\(lines[1])")
+    #expect(lines[2].contains("to send: nothing  to receive: 1 change set"), "\(lines[2])")
+  }
+
+  /// A document that was deleted tells nothing more.
+  @Test func statusSaysWhyItDoesNotKnowWhatIsToBeReceived() throws {
+    try scratch.makeTwoDevices()
+    try scratch.succeed(
+      "delete-document", "notes", "--directory", "shared", "--yes")
+    let status = try scratch.succeed("status", "b.db", "--json").json()
+    #expect(status["unreceivedChangeSets"] == nil)
+    #expect((status["directoryError"] as? [String: Any])?["code"] as? String == "documentDeleted")
+    #expect(try scratch.succeed("status", "b.db").output.contains("to receive   not known. "))
   }
 
   @Test func documentsAndClientsAreListed() throws {

@@ -142,6 +142,7 @@ import Testing
     try golden.expect("error-noSuchClient", "show", "a.db", "zzzzzz/9", status: 1)
     try golden.expect("error-usage", "show", "a.db", status: 2)
     try golden.expect("sync-several", "sync", "none.db", "b.db", status: 1)
+    try golden.expect("status-several", "status", "none.db", "b.db", status: 1)
     try golden.expect("error-storeMissing", "sync", "none.db", status: 1)
   }
 
@@ -289,6 +290,7 @@ import Testing
       "--yes")
     try golden.expect("documents-deleted", "documents", "--directory", "shared")
     try golden.expect("error-documentDeleted", "sync", "b.db", status: 5)
+    try golden.expect("status-deleted", "status", "b.db")
     try golden.expect("sync-recreate", "sync", "b.db", "--recreate")
     let list = try #require(
       try scratch.succeed("documents", "--directory", "shared", "--json").json()["documents"]

@@ -17,7 +17,7 @@ import Testing
     ("error-", "failure"), ("conflicts-show", "one conflict"), ("conflicts-re", "one conflict"),
     ("conflicts-polic", "policy"), ("vacuum", "vacuum result"),
     ("delete-document", "removal result"), ("remove-all", "removal result"),
-    ("remove-client", "remove-client"),
+    ("remove-client", "remove-client"), ("status-several", "status of several stores"),
   ]
 
   private static func object(_ file: String) -> String {

@@ -95,6 +95,23 @@ final class StoreLock: Sendable {
       detail: String(cString: strerror(reason)))
   }
 
+  /// Notes that a synchronization has ended without an error: the time of the file becomes now.
+  /// Returns whether the system permits that.
+  func noteSynchronization() -> Bool { futimens(descriptor, nil) == 0 }
+
+  /// Returns the time that ``noteSynchronization()`` has noted last, or that of the file's creation;
+  /// `nil` if there is no file.
+  static func lastSynchronization(of store: String) -> Date? {
+    var information = stat()
+    guard stat(path(for: store), &information) == 0 else { return nil }
+    #if canImport(Darwin)
+      let time = information.st_mtimespec
+    #else
+      let time = information.st_mtim
+    #endif
+    return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+  }
+
   /// Releases the lock. Closing the file is not enough: a child process that this process starts at
   /// the same moment has a copy of the descriptor until its program runs.
   func unlock() {

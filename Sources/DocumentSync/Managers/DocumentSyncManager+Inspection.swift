@@ -1,10 +1,11 @@
+import Foundation
 import SyncModel
 import SyncStore
 
 /// The content, the status and the history of the store.
 ///
-/// No method here waits for a synchronization that is under way, needs the
-/// shared directory, or changes anything.
+/// No method here changes anything. Only ``unreceived()`` needs the shared
+/// directory, and waits for the operations that were begun before.
 extension DocumentSyncManager {
   /// The path of the store.
   public var path: String { store.path }
@@ -22,6 +23,25 @@ extension DocumentSyncManager {
       try StoreRecords(store).waits().reported ?? store.waiting().map(SyncReport.Wait.init)
     }
   }
+
+  /// Returns the number of change sets of each other client that this store has
+  /// not applied, as far as the names in the shared directory show; clients
+  /// without any are left out.
+  ///
+  /// Throws the errors of a missing directory or document.
+  public func unreceived() async throws -> [ClientIdentifier: Int] {
+    try await run(
+      FindUnreceivedOperation(store: store, directory: directory, environment: environment))
+  }
+
+  /// The time at which the last synchronization of the store ended without an
+  /// error, in any process; before the first one, the time at which the store
+  /// was put under sync. `nil` if it is not known: a copy of the store does not
+  /// know it.
+  ///
+  /// It is the time of the file that locks the store, so a synchronization that
+  /// has nothing to do does not write to the store.
+  public var lastSynchronization: Date? { StoreLock.lastSynchronization(of: store.path) }
 
   /// Returns the number of rows in the synchronized tables. It does not count
   /// rows with NULL in their key, which stay on this device.

@@ -50,7 +50,11 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       return try pass.fetch()
     }
     try await ask(pass.session, context)
-    return try await blocking { try pass.send(fetched) }
+    let report = try await blocking { try pass.send(fetched) }
+    if !lock.noteSynchronization() {
+      environment.logger.notice("\(verb): the time of \(store.path)-docsync-lock cannot be set")
+    }
+    return report
   }
 
   /// Asks the questions that the first half has left undecided. The journal

@@ -1,5 +1,6 @@
 import ArgumentParser
 import DocumentSync
+import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -9,14 +10,26 @@ struct Status: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Show what is not sent yet, what is missing, and what needs a decision.",
     discussion: """
-      Reads the database, and looks whether the shared directory is there; nothing is sent, fetched \
-      or changed.
-      """ + examples("docsync status notes.db"))
+      Reads the database, and the names in the shared directory; nothing is sent, fetched or \
+      changed. Several databases have a line each.
+      """
+        + examples(
+          "docsync status notes.db", "docsync status notes.db --tables",
+          "docsync status notes.db shop.db"))
 
-  @OptionGroup var arguments: StoreArguments
+  @Argument(help: "The database files.", completion: .file())
+  var stores: [String]
+
+  @OptionGroup var place: MovedDirectory
+
+  @OptionGroup var patience: Patience
+
+  @Flag(help: "Print also which tables are synchronized, and how their rows are identified.")
+  var tables = false
+
   @OptionGroup var output: OutputOptions
 
-  /// The output with `--json`.
+  /// The output for one store with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
@@ -26,8 +39,15 @@ struct Status: Verb {
     var directoryState: DirectoryState
     var client: String
     var clientName: String
+    /// The time of the last synchronization without an error; absent if it is not known.
+    var syncedMilliseconds: Int64?
     var unsentEdits: Int
     var unsentChangeSets: Int
+    /// The number of change sets of others that are in the directory and not applied; absent if the
+    /// directory cannot be read.
+    var unreceivedChangeSets: Int?
+    /// Why the directory does not tell what is to be received; absent if it does, or is not there.
+    var directoryError: Failure?
     var lastNumber: UInt64
     var applied: VectorJSON
     var waiting: [WaitJSON]
@@ -44,34 +64,108 @@ struct Status: Verb {
     var unsuitableTables: [UnsuitableTableJSON]?
   }
 
+  /// The output for several stores with `--json`.
+  struct Results: Encodable, Sendable {
+    var stores: [Store] = []
+    /// The first failure, if any.
+    var error: Failure?
+  }
+
+  /// The result of one of several stores.
+  struct Store: Encodable, Sendable {
+    var store: String
+    var status: Result?
+    var error: Failure?
+  }
+
+  func validate() throws {
+    guard !stores.isEmpty else { throw ValidationError("Name at least one database file.") }
+  }
+
   func perform(_ console: Console) async throws -> Outcome {
-    try await arguments.withManager { manager in
+    guard stores.count > 1 else {
+      return try await look(at: stores[0]) { manager, result, status, unsettled in
+        let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
+        return Outcome(
+          json: result, lines: lines(result, status, unsettled, names), status: unsettled.status)
+      }
+    }
+    var results = Results()
+    var rows: [[String]] = []
+    var statuses: [ExitStatus] = []
+    for store in stores {
+      do {
+        try await look(at: store) { _, result, _, unsettled in
+          results.stores.append(Store(store: store, status: result))
+          rows.append(Self.cells(result, unsettled))
+          statuses.append(unsettled.status)
+        }
+      } catch {
+        let failure = Failure(error)
+        guard failure.code != SyncError.Code.cancelled.rawValue else { throw failure }
+        results.stores.append(Store(store: store, error: failure))
+        results.error = results.error ?? failure
+        rows.append([printable(store), printable(failure.message)])
+        statuses.append(failure.status)
+      }
+    }
+    return Outcome(json: results, lines: alignedLines(rows), status: .worst(statuses))
+  }
+
+  /// Opens a store, and passes what there is to tell about it to `body`.
+  private func look<Value>(
+    at store: String,
+    _ body: (DocumentSyncManager, Result, StoreStatus, Unsettled) async throws -> Value
+  ) async throws -> Value {
+    try await withManager(
+      store, directory: place.directory, environment: patience.environment
+    ) { manager in
       let status = try await manager.status()
       let unsettled = Unsettled(
         waits: try await manager.waits(), openConflicts: status.openConflicts,
         parked: status.parked)
-      let binding = manager.binding
-      let state = await DirectoryState(of: manager)
-      let result = Result(
-        store: arguments.store, document: binding.documentIdentifier,
-        application: binding.application, directory: manager.directory.location,
-        isDirectoryThere: state.isThere, directoryState: state,
-        client: binding.client.description, clientName: binding.clientDescription,
-        unsentEdits: status.unsealedEdits,
-        unsentChangeSets: status.unpublishedChangeSets, lastNumber: status.head,
-        applied: VectorJSON(status.vector),
-        waiting: unsettled.waits.map { WaitJSON($0, missing: Self.missing($0, status)) },
-        openConflicts: status.openConflicts,
-        parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
-        leftOut: NamedValues(status.leftOut.mapValues(\.rawValue)),
-        unknownNames: status.unknownNames,
-        incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
-        unsuitableTables: status.unsuitableTables.isEmpty
-          ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
-      let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
-      return Outcome(
-        json: result, lines: Self.lines(result, status, unsettled, names),
-        status: unsettled.status)
+      let result = try await Self.result(store, manager, status, unsettled)
+      return try await body(manager, result, status, unsettled)
+    }
+  }
+
+  private static func result(
+    _ store: String, _ manager: DocumentSyncManager, _ status: StoreStatus, _ unsettled: Unsettled
+  ) async throws -> Result {
+    let binding = manager.binding
+    let state = await DirectoryState(of: manager)
+    var result = Result(
+      store: store, document: binding.documentIdentifier,
+      application: binding.application, directory: manager.directory.location,
+      isDirectoryThere: state.isThere, directoryState: state,
+      client: binding.client.description, clientName: binding.clientDescription,
+      syncedMilliseconds: manager.lastSynchronization?.milliseconds,
+      unsentEdits: status.unsealedEdits,
+      unsentChangeSets: status.unpublishedChangeSets,
+      lastNumber: status.head,
+      applied: VectorJSON(status.vector),
+      waiting: unsettled.waits.map { WaitJSON($0, missing: missing($0, status)) },
+      openConflicts: status.openConflicts,
+      parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
+      leftOut: NamedValues(status.leftOut.mapValues(\.rawValue)),
+      unknownNames: status.unknownNames,
+      incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
+      unsuitableTables: status.unsuitableTables.isEmpty
+        ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
+    await addUnreceived(to: &result, manager)
+    return result
+  }
+
+  /// Adds the number of change sets that have not been received, or why it is not known.
+  private static func addUnreceived(to result: inout Result, _ manager: DocumentSyncManager) async {
+    guard result.directoryState == .there else { return }
+    do {
+      // Forged names can contain any numbers.
+      result.unreceivedChangeSets = try await manager.unreceived().values.reduce(0) {
+        $0 > .max - $1 ? .max : $0 + $1
+      }
+    } catch {
+      result.directoryError = Failure(error)
     }
   }
 
@@ -84,7 +178,35 @@ struct Status: Verb {
     return status.waiting.first { $0.client == wait.client && $0.number == wait.number }?.missing
   }
 
-  private static func lines(
+  /// Returns the cells of the line for one of several stores.
+  private static func cells(_ result: Result, _ unsettled: Unsettled) -> [String] {
+    var notes: [String] = []
+    let note = result.directoryState.note.trimmingCharacters(in: .whitespaces)
+    if !note.isEmpty { notes.append("directory " + note) }
+    if !unsettled.waits.isEmpty { notes.append("\(unsettled.waits.count) waiting") }
+    if unsettled.openConflicts > 0 {
+      notes.append("\(counted(unsettled.openConflicts, "question")) open")
+    }
+    if !unsettled.parked.isEmpty {
+      notes.append("\(counted(unsettled.parked.count, "row")) hidden")
+    }
+    return [
+      printable(result.store), synced(result), "to send: \(toSend(result))",
+      "to receive: \(toReceive(result))", notes.joined(separator: ", "),
+    ]
+  }
+
+  private static func synced(_ result: Result) -> String {
+    result.syncedMilliseconds.map { "synchronized \(timeText($0))" } ?? "not synchronized here"
+  }
+
+  private static func toReceive(_ result: Result) -> String {
+    if let error = result.directoryError { return "not known. \(printable(error.message))" }
+    guard let count = result.unreceivedChangeSets else { return "not known" }
+    return count > 0 ? counted(count, "change set") : "nothing"
+  }
+
+  private func lines(
     _ result: Result, _ status: StoreStatus, _ unsettled: Unsettled, _ names: ClientNames
   ) -> [String] {
     let directory = printable(result.directory) + result.directoryState.note
@@ -93,14 +215,16 @@ struct Status: Verb {
       ["application", printable(result.application)],
       ["directory", directory],
       ["this device", "\(printable(result.clientName)) (\(result.client.prefix(6)))"],
-      ["to send", toSend(result)],
+      ["last sync", result.syncedMilliseconds.map(timeText) ?? "not known"],
+      ["to send", Self.toSend(result)],
+      ["to receive", Self.toReceive(result)],
       ["made", counted(Int(result.lastNumber), "change set")],
-      ["received", received(status.vector, names)],
+      ["received", Self.received(status.vector, names)],
     ])
     if !unsettled.waits.isEmpty {
       lines += ["", "Waiting since the last synchronization:"]
       for wait in unsettled.waits {
-        let missing = missing(wait, status) ?? [:]
+        let missing = Self.missing(wait, status) ?? [:]
         lines.append("  \(wait.title(names))\(missing.isEmpty ? ": \(wait.message)" : "")")
         if let path = wait.path { lines.append("    \(path)") }
         for (client, number) in missing.sorted(by: { $0.key < $1.key }) {
@@ -138,6 +262,7 @@ struct Status: Verb {
     if !status.parked.isEmpty {
       lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
     }
+    guard tables else { return lines }
     lines += ["", "Synchronized:"] + alignedLines(result.tables.map(\.cells), indent: 2)
     if !result.leftOut.values.isEmpty {
       lines += ["", "Left out:"]

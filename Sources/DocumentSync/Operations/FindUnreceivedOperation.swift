@@ -1,0 +1,37 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Finds out how many change sets of each other client a store has not applied,
+/// by the names of the markers in the directory. Changes nothing.
+final class FindUnreceivedOperation: SyncOperation<[ClientIdentifier: Int]>, @unchecked Sendable {
+  private let store: LocalStore
+  private let directory: any SharedDirectory
+
+  init(store: LocalStore, directory: any SharedDirectory, environment: SyncEnvironment) {
+    self.store = store
+    self.directory = environment.retrying(directory)
+    super.init("look for change sets", environment: environment)
+  }
+
+  override func perform() async throws -> [ClientIdentifier: Int] {
+    try await blocking { [self] in
+      begin(.listing)
+      let binding = store.binding
+      let files = SharedFiles(directory, context: OperationContext(self))
+      try DocumentSteps(files).check(binding)
+      let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+      let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+      let applied = try store.appliedVector()
+      var counts: [ClientIdentifier: Int] = [:]
+      for marker in markers where marker.client != binding.client {
+        let number = applied.number(of: marker.client)
+        guard marker.changeHead > number else { continue }
+        // A forged name can contain any number.
+        let count = Int(clamping: marker.changeHead - number)
+        counts[marker.client] = max(count, counts[marker.client] ?? 0)
+      }
+      return counts
+    }
+  }
+}
