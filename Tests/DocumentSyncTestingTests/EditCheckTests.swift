@@ -51,4 +51,48 @@ import Testing
     #expect(outcome.failure == nil)
     #expect(outcome.acceptedStatements == 1)
   }
+
+  /// A row gets the key of a row that the same edits deleted. They are sealed when another table has
+  /// been made again, and then the row gets its former key back. In a table that keeps both
+  /// versions, the change sets update the deleted row and do not insert it.
+  @Test(arguments: [TableMergeType.keepBoth, .latestWins])
+  func aRowMayMoveToTheKeyOfADeletedOne(mergeType: TableMergeType) async throws {
+    var words = FleetTable(
+      name: "word",
+      columns: [FleetColumn(name: "id", type: .text), FleetColumn(name: "text", type: .text)],
+      key: [0])
+    words.mergeType = mergeType
+    var uses = FleetTable(
+      name: "use",
+      columns: [FleetColumn(name: "id", type: .text), FleetColumn(name: "word", type: .text)],
+      key: [0])
+    uses.references = [
+      FleetReference(
+        columns: [1], parent: "word", parentColumns: [0], parentNames: ["id"],
+        onDelete: .noAction, onUpdate: .cascade, isDeferred: false)
+    ]
+    let time: Int64 = 1_700_000_000_000
+    func edit(_ statement: String, after delay: Int64) -> FleetStep {
+      .edit(
+        device: 1,
+        FleetEdit(
+          statements: [statement], hasForeignKeys: true, time: time + delay, salt: UInt64(delay)))
+    }
+    let outcome = try await FleetRun.carryOut(
+      FleetPlan(
+        seed: 1, schema: FleetSchema(tables: [words, uses]),
+        start: ["INSERT INTO word (id, text) VALUES ('a', 'x'), ('b', 'y')"], devices: [1, 2],
+        usesManagers: true,
+        steps: [
+          edit("DELETE FROM word WHERE id = 'b'", after: 1000),
+          .remake(
+            device: 1, FleetRemake(table: "use", dropsFirst: false, time: time + 2000, salt: 2)),
+          edit("UPDATE word SET id = 'b' WHERE id = 'a'", after: 3000),
+          .restart(device: 1),
+          edit("UPDATE word SET id = 'a' WHERE id = 'b'", after: 4000),
+          .sync(device: 1, time: time + 5000, salt: 3),
+        ]))
+    #expect(outcome.failure == nil)
+    #expect(outcome.acceptedStatements == 3)
+  }
 }

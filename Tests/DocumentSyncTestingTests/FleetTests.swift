@@ -157,7 +157,16 @@ import Testing
   ///
   /// 2980348: a deleted row that was held and shown under another identity was let go, and the edit
   /// that lost against its deletion was in no journal.
-  @Test(arguments: [2_920_097, 2_960_003, 2_980_001, 2_980_124, 2_980_348] as [UInt64])
+  ///
+  /// 2980853: a row moved to the key of a row that the same edits had deleted, in a table that keeps
+  /// both versions, and the check did not know that this updates the deleted row.
+  ///
+  /// 2983020: a row without a key referred to a row that another device deleted, and stayed as it
+  /// was.
+  @Test(
+    arguments: [
+      2_920_097, 2_960_003, 2_980_001, 2_980_124, 2_980_348, 2_980_853, 2_983_020,
+    ] as [UInt64])
   func aHistoryOfAllFeaturesThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)
     #expect(report.failure == nil)

@@ -219,7 +219,10 @@ final class ExistenceRule {
         position += 1
       }
       while try statement.step() {
-        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
+        let row = child.table.keyColumns.indices.map { statement.value(at: $0) }
+        // It is on this device alone, and follows what is decided.
+        if row.contains(.null) { set.referrersWithoutKey.insert(child.table.id) }
+        found.append(row)
       }
     }
     try set.add(found, child)

@@ -62,6 +62,7 @@ final class Materializer {
         continue
       }
       try writer.writeBookkeeping()
+      try OrphansWithoutKey(of: set.referrersWithoutKey, after: set).settle()
       try session.database.execute(sql: "RELEASE docsync_rows")
       set.removeAll()
       session.formerBorrowers.removeAll()

@@ -27,6 +27,8 @@ final class RowWriter {
     var replaced: [ObjectIdentifier: [Value]] = [:]
     let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
     let keepingKeys = try rowsKeepingKeys()
+    // A row without a key would refer to the row that takes the number.
+    let referredWithoutKey = OrphansWithoutKey(of: set.referrersWithoutKey, session).parents
     for row in set.rows {
       guard let shown = row.shown, !row.isLeftAlone else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
@@ -41,7 +43,11 @@ final class RowWriter {
             try session.goneKeys.keep(key, of: row.key)
           } else if let key = row.localKey, try session.tablesToCompare().isEmpty {
             try access.forgetKey(key, of: row.key.identity)
-            if session.schema.isReferredUniquely(access.table) { access.reservedKeys.insert(key) }
+            if session.schema.isReferredUniquely(access.table)
+              || referredWithoutKey.contains(access.table.id)
+            {
+              access.reservedKeys.insert(key)
+            }
           }
           counts.deleted += 1
         }

@@ -8,6 +8,8 @@ final class WorkingSet {
   /// The rows in the order in which they were added.
   private(set) var rows: [WorkingRow] = []
   private var index: [RowKey: WorkingRow] = [:]
+  /// The tables with rows with NULL in their key that refer to rows of the set.
+  var referrersWithoutKey: Set<Int> = []
 
   /// The values of cells that no change has set.
   let absentValues: AbsentValues
@@ -28,6 +30,7 @@ final class WorkingSet {
   func removeAll() {
     rows = []
     index = [:]
+    referrersWithoutKey = []
   }
 
   /// Returns the row with a key. Loads it if the set does not have it yet.

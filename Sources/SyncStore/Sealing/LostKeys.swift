@@ -120,7 +120,7 @@ extension StoreSession {
   }
 
   /// Returns whether the edits of a table may affect rows without a key.
-  private func mayLackKeys(_ table: TableSchema) throws -> Bool {
+  func mayLackKeys(_ table: TableSchema) throws -> Bool {
     guard table.canLoseKeys else { return false }
     // For one column, an index gives the answer; for several columns, the log is shorter.
     if table.keyColumns.count == 1 { return try rowsWithoutKey(table) > 0 }

@@ -56,6 +56,9 @@ struct Sealing {
     (report.changeSets, report.files) = (builder.sealed, builder.files)
     try session.goneKeys.keepContained(suspects.freedKeys)
     report.parkedRows = try settle(suspects, followed, set)
+    // A program may have written them with foreign keys off.
+    let orphans = try session.tablesWithEdits().filter(session.mayLackKeys)
+    try OrphansWithoutKey(of: Set(orphans.map(\.id)), session).settle()
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
       try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: false)
@@ -96,7 +99,12 @@ struct Sealing {
     }
     for table in suspects.diminished.sorted() {
       let orphans = Orphans(of: session.schema[table], session: session)
-      for (child, rows) in try orphans.read(suspects) { try set.add(rows, child) }
+      for (child, rows) in try orphans.read(suspects) {
+        if rows.contains(where: { $0.contains(.null) }) {
+          set.referrersWithoutKey.insert(child.table.id)
+        }
+        try set.add(rows, child)
+      }
     }
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() {

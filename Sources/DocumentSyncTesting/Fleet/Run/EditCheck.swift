@@ -137,7 +137,7 @@ struct EditCheck {
     said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
       let isTrue = destinations.contains { destination in
         let new = OracleKey(table: old.table, identity: destination)
-        return now[new] != nil || said.says(.insert, of: new) || saysUnderGoneKey(new, said)
+        return now[new] != nil || saysInsertion(of: new, said) || saysUnderGoneKey(new, said)
       }
       return isTrue ? nil : "that \(old) has not moved to \(destinations.map(\.shortDescription))"
     }
@@ -236,11 +236,7 @@ struct EditCheck {
         || restored.contains(key) || table.canLoseKeys && isSaidByOthers
         ? [] : ["the deletion of \(key)"]
     }
-    // In a table that keeps both versions, inserting a row that exists but is not shown updates it.
-    let isUpdate =
-      table.mergeType == .keepBoth && state.rows[key]?.isLiving == true
-      && said.says(.update, of: key)
-    if before == nil, !isUpdate, !said.says(.insert, of: key) {
+    if before == nil, !saysInsertion(of: key, said) {
       return saysUnderGoneKey(key, said) ? [] : ["the insertion of \(key)"]
     }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
@@ -268,6 +264,15 @@ struct EditCheck {
   ) -> Bool {
     guard let defaultValue = arrived[key.table]?[column] else { return false }
     return state.rows[key]?.cells[column]?.shown == value || isNew && value == defaultValue
+  }
+
+  /// Returns whether the change sets insert a row. In a table that keeps both versions, an insertion
+  /// of a row that exists updates it: the row may not be shown, or may have been deleted by the same
+  /// edits.
+  private func saysInsertion(of key: OracleKey, _ said: SaidChanges) -> Bool {
+    said.says(.insert, of: key)
+      || schema.table(key.table)?.mergeType == .keepBoth && state.rows[key]?.isLiving == true
+        && said.says(.update, of: key)
   }
 
   /// Returns whether the change sets insert the row under another key. Where this key has a number
