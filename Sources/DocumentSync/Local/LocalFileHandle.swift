@@ -86,16 +86,6 @@ final class LocalFileHandle {
   /// Makes the written bytes durable.
   func flush() throws { try perform { try handle.synchronize() } }
 
-  /// Flushes a file, or the names in a folder, to the disk, if the file system
-  /// supports that.
-  static func flush(_ path: String) throws {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-    defer { close(descriptor) }
-    guard fsync(descriptor) != 0, errno == EIO || errno == ENOSPC else { return }
-    throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
-  }
-
   private func perform<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()

@@ -33,41 +33,59 @@ struct LocalSiblings {
     }
   }
 
-  /// Puts the new store at its path, in one step. If `existing` allows that,
-  /// the file there first becomes a backup, at the returned path.
+  /// Puts the new store into the file of a database, in one step. The database
+  /// becomes a backup, at the returned path.
   ///
-  /// - Parameter replacement: The replacement of the database at the path; `nil`
-  ///   if there is none. Then a file there is moved away.
+  /// - Parameter copy: The copy of the database that the replacement has made.
   func putIntoPlace(
-    _ new: String, existing: ExistingFile, _ replacement: DatabaseReplacement?,
-    milliseconds: Int64, _ checkCancellation: @escaping () throws -> Void
-  ) throws -> String? {
-    let backup = "\(store).backup-\(milliseconds)"
-    if let replacement {
-      try replacement.run(
-        byStoreAt: new, keeping: backup, checkCancellation: checkCancellation)
-      return backup
+    _ new: String, _ replacement: DatabaseReplacement, copy: String, milliseconds: Int64,
+    _ checkCancellation: () throws -> Void
+  ) throws -> String {
+    let backup = backup(milliseconds)
+    do {
+      try FileManager.default.moveItem(atPath: copy, toPath: backup)
+      try FileFlush.flush(folder)
+    } catch {
+      throw failure(error, "The copy of the old store could not be given its name.")
     }
-    var moved: String?
+    do {
+      try replacement.run(byStoreAt: new, checkCancellation: checkCancellation)
+    } catch {
+      if !replacement.mayHaveWritten { try FileManager.default.removeItem(atPath: backup) }
+      throw error
+    }
+    return backup
+  }
+
+  /// Moves the new store to its path, in one step. If `existing` allows that, it
+  /// first moves a file there that is no database to the returned path, as a
+  /// backup.
+  func moveIntoPlace(
+    _ new: String, existing: ExistingFile, milliseconds: Int64, _ options: StoreOptions
+  ) throws -> String? {
+    var backup: String?
     if FileManager.default.fileExists(atPath: store) {
       try checkIsFile()
       guard existing != .refuse else { throw exists }
+      if let database = try DatabaseReplacement(databaseAt: store, options: options) {
+        try database.close()
+        throw madeMeanwhile
+      }
       try copyPermissions(to: new)
-      try moveAway(to: backup)
-      moved = backup
+      backup = try moveAway(milliseconds)
     }
     do {
       // Throws if a file exists there by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
       // Flushes the file itself once more: FAT keeps its length in its folder.
-      for path in [moved, store, folder].compactMap(\.self) {
-        try LocalFileHandle.flush(path)
-      }
+      for path in [backup, store, folder].compactMap(\.self) { try FileFlush.flush(path) }
     } catch {
       throw failure(error, "The new store could not be given its name.")
     }
-    return moved
+    return backup
   }
+
+  private func backup(_ milliseconds: Int64) -> String { "\(store).backup-\(milliseconds)" }
 
   /// Throws `fileExists` if a file is at the path, and `notAFile` if anything
   /// else is, which is never moved away.
@@ -111,16 +129,17 @@ struct LocalSiblings {
     }
   }
 
-  /// Moves a file that is no database.
-  private func moveAway(to backup: String) throws {
+  private func moveAway(_ milliseconds: Int64) throws -> String {
+    let backup = backup(milliseconds)
     do {
       for companion in ["-wal", "-shm", "-journal", ""]
       where FileManager.default.fileExists(atPath: store + companion) {
         try FileManager.default.moveItem(atPath: store + companion, toPath: backup + companion)
       }
     } catch {
-      throw failure(error, "The old store could not be kept as a backup.")
+      throw failure(error, "The old file could not be kept as a backup.")
     }
+    return backup
   }
 
   private func isUnderSync() throws -> Bool {
@@ -142,6 +161,13 @@ struct LocalSiblings {
         a backup.
         """
     )
+  }
+
+  private var madeMeanwhile: SyncError {
+    SyncError(
+      .storeBusy, operation: operation, path: store,
+      message: "Another program has made a database here meanwhile.",
+      remedy: "Close the programs that use it, then try again.")
   }
 
   private var exists: SyncError {

@@ -16,7 +16,8 @@ import SyncStore
 /// It is an advisory lock on a file beside the store: the system releases it
 /// whenever the process ends, so it never has to be broken. The file stays,
 /// with the permissions of the store: a user who may read it may hold the lock.
-/// If it were removed, two processes could lock two files of one name.
+/// If it were removed, two processes could lock two files of one name. It
+/// contains the time of the last synchronization, for people.
 final class StoreLock: Sendable {
   private let descriptor: Int32
 
@@ -95,21 +96,22 @@ final class StoreLock: Sendable {
       detail: String(cString: strerror(reason)))
   }
 
-  /// Notes that a synchronization has ended without an error: the time of the file becomes now.
-  /// Returns whether the system permits that.
-  func noteSynchronization() -> Bool { futimens(descriptor, nil) == 0 }
+  /// Notes in the file that a synchronization has ended without an error. Returns whether that could
+  /// be written.
+  func noteSynchronization(at milliseconds: Int64) -> Bool {
+    let text = Array("\(milliseconds)\n".utf8)
+    return text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, text.count, 0) == text.count }
+      && ftruncate(descriptor, off_t(text.count)) == 0
+  }
 
-  /// Returns the time that ``noteSynchronization()`` has noted last, or that of the file's creation;
-  /// `nil` if there is no file.
+  /// Returns the time that ``noteSynchronization(at:)`` has noted last; `nil` if there is none, or it
+  /// cannot be read.
   static func lastSynchronization(of store: String) -> Date? {
-    var information = stat()
-    guard stat(path(for: store), &information) == 0 else { return nil }
-    #if canImport(Darwin)
-      let time = information.st_mtimespec
-    #else
-      let time = information.st_mtim
-    #endif
-    return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+    guard let data = FileManager.default.contents(atPath: path(for: store)),
+      data.last == UInt8(ascii: "\n"),
+      let milliseconds = Int64(String(decoding: data.dropLast(), as: UTF8.self))
+    else { return nil }
+    return Date(milliseconds: milliseconds)
   }
 
   /// Releases the lock. Closing the file is not enough: a child process that this process starts at

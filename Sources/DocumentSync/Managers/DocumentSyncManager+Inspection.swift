@@ -35,12 +35,11 @@ extension DocumentSyncManager {
   }
 
   /// The time at which the last synchronization of the store ended without an
-  /// error, in any process; before the first one, the time at which the store
-  /// was put under sync. `nil` if it is not known: a copy of the store does not
-  /// know it.
+  /// error, in any process; `nil` if it is not known.
   ///
-  /// It is the time of the file that locks the store, so a synchronization that
-  /// has nothing to do does not write to the store.
+  /// The file that locks the store contains it: a synchronization that has
+  /// nothing to do does not write to the store. A copy of the store alone does
+  /// not know it.
   public var lastSynchronization: Date? { StoreLock.lastSynchronization(of: store.path) }
 
   /// Returns the number of rows in the synchronized tables. It does not count

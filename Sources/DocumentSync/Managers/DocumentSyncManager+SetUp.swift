@@ -77,8 +77,8 @@ extension DocumentSyncManager {
   /// synchronized again. An incomplete store is never at `path`.
   ///
   /// If a file is at `path`, the call throws `fileExists` and leaves it alone,
-  /// unless `existing` permits replacing it. Then ``backup`` is the file's new
-  /// path, ``merged`` counts its rows if they were merged, and ``replaced``
+  /// unless `existing` permits replacing it. Then ``backup`` is the path of its
+  /// copy, ``merged`` counts its rows if they were merged, and ``replaced``
   /// describes what the store in it had not sent.
   ///
   /// - Parameters:

@@ -108,22 +108,27 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       application: application.application, root: file.root, directory: directory.hint,
       documentIdentifier: file.identifier, document: file.document, generation: file.generation,
       generationOrdinal: Int(file.ordinal), client: client, clientDescription: clientDescription)
-    let former =
-      existing == .replaceKeepingBackup
-      ? try FormerStore(at: path, replacedBy: binding, files.context) : nil
-    // It notices if a program writes to the database from now on.
-    let replacement = try replacement()
+    let (former, replacement) = try former(binding, files.context)
     do {
       let (adopted, merged) = try adopt(database, binding, files)
       try finish(adopted, checked, former, steps)
+      let copy = siblings.temporary("backup")
+      try replacement?.prepare(
+        storeAt: database, backup: copy, checkCancellation: checkCancellation)
       try ApplicationSteps(files).describe(
         client, as: clientDescription,
         ancestor: former.flatMap { $0.replaced.isSameDocument ? $0.replaced.client : nil },
         userInfo: descriptions.clientInfo, document: file.document)
       try checkCancellation()
-      let backup = try siblings.putIntoPlace(
-        database, existing: existing, replacement, milliseconds: environment.now(),
-        checkCancellation)
+      let backup =
+        if let replacement {
+          try siblings.putIntoPlace(
+            database, replacement, copy: copy, milliseconds: environment.now(), checkCancellation)
+        } else {
+          try siblings.moveIntoPlace(
+            database, existing: existing, milliseconds: environment.now(),
+            environment.storeOptions)
+        } as String?
       try replacement?.close()
       try siblings.removeAll()
       let store = try LocalStore.open(at: path, options: environment.storeOptions)
@@ -136,10 +141,34 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     }
   }
 
-  /// Returns the replacement of the database at the path, if there is one.
-  private func replacement() throws -> DatabaseReplacement? {
-    guard existing != .refuse, FileManager.default.fileExists(atPath: path) else { return nil }
-    return try DatabaseReplacement(databaseAt: path, options: environment.storeOptions)
+  /// How often a program may edit a store while it is examined.
+  private static let attempts = 5
+
+  /// Returns what the store at the path has not sent, if it is one that is to be
+  /// replaced, and the replacement of the database there, if there is one. The
+  /// replacement notices if a program writes to the database from now on.
+  private func former(
+    _ binding: StoreBinding, _ context: OperationContext
+  ) throws -> (FormerStore?, DatabaseReplacement?) {
+    guard existing != .refuse, FileManager.default.fileExists(atPath: path) else {
+      return (nil, nil)
+    }
+    for _ in 0..<Self.attempts {
+      let former =
+        existing == .replaceKeepingBackup
+        ? try FormerStore(at: path, replacedBy: binding, context) : nil
+      let replacement = try DatabaseReplacement(
+        databaseAt: path, options: environment.storeOptions)
+      let isRead = former.map { $0.replaced.unreadable == nil } ?? false
+      guard isRead, let replacement, replacement.hasUnsealedEdits else {
+        return (former, replacement)
+      }
+      try replacement.close()
+    }
+    throw SyncError(
+      .storeBusy, operation: verb, path: path,
+      message: "Other programs keep writing to the database.",
+      remedy: "Close the programs that use it, then try again.")
   }
 
   /// Completes the new store, and closes it.

@@ -51,8 +51,8 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     }
     try await ask(pass.session, context)
     let report = try await blocking { try pass.send(fetched) }
-    if !lock.noteSynchronization() {
-      environment.logger.notice("\(verb): the time of \(store.path)-docsync-lock cannot be set")
+    if !lock.noteSynchronization(at: environment.now()) {
+      environment.logger.notice("\(verb): \(StoreLock.path(for: store.path)) cannot be written")
     }
     return report
   }

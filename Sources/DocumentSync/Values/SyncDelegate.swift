@@ -92,7 +92,7 @@ extension SyncQuestion {
     case create
     /// Take over the document, and merge the rows of this device into it.
     case merge
-    /// Take over the document, and keep the file at its path as a backup.
+    /// Take over the document, and keep a copy of the database as a backup.
     case replace
     /// Continue as a new client.
     case rejoin

@@ -50,6 +50,14 @@ final class OpenStore: Sendable {
   /// Adopts a binding that was written to the store.
   func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
 
+  /// Reads the binding and the configuration again, unless the store is sure to be the same. Changes
+  /// nothing else, whatever the application has done to the schema.
+  func renewIdentity(_ database: Database) throws {
+    guard try !schema.isUnchanged(database) else { return }
+    let (binding, configuration) = try StoreIdentity.read(database, path)
+    setIdentity(binding, configuration)
+  }
+
   /// Adopts the binding and the configuration that another transaction wrote.
   func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
     state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }

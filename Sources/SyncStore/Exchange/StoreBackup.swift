@@ -27,6 +27,9 @@ enum StoreBackup {
       try connection.use { database in
         try DatabaseCopy.write(database, at: connection.path, to: copy, checkCancellation)
       }
+      // Before the content of the store is exchanged.
+      try FileFlush.flush(copy)
+      try FileFlush.flush(URL(fileURLWithPath: copy).deletingLastPathComponent().path)
       return copy
     } catch {
       if FileManager.default.fileExists(atPath: copy) {

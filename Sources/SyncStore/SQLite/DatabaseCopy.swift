@@ -6,18 +6,22 @@ enum DatabaseCopy {
   /// Copies a database to a path where ``StoreFileMode`` has created an empty file.
   ///
   /// `VACUUM INTO` needs all functions and collations that the schema names, and a sound database: in
-  /// a damaged one it may fail with any error. Otherwise the pages are copied as they are.
+  /// a damaged one it may fail with any error. Then the pages are copied as they are.
   ///
-  /// - Parameter store: The path of the database.
+  /// - Parameters:
+  ///   - store: The path of the database.
+  ///   - evenIfDamaged: Whether a damaged database is copied, too. Otherwise the call throws.
   static func write(
-    _ database: Database, at store: String, to path: String,
+    _ database: Database, at store: String, to path: String, evenIfDamaged: Bool = false,
     _ checkCancellation: @escaping () throws -> Void
   ) throws {
     do {
       try QueryCancellation.run(database, checkCancellation) {
         try database.execute(sql: "VACUUM main INTO ?", arguments: [path])
       }
-    } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
+    } catch let error as DatabaseError
+      where ProgramDefinitions.missing(in: error) != nil || evenIfDamaged && !error.isPassing
+    {
       try FileManager.default.removeItem(atPath: path)
       try StoreFileMode.makeFile(at: path, like: store)
       try copyPages(database, to: path, checkCancellation)
@@ -35,5 +39,13 @@ enum DatabaseCopy {
         try destination.execute(sql: "PRAGMA journal_mode = DELETE")
       }
     }
+  }
+}
+
+extension DatabaseError {
+  /// Whether a statement failed for a reason that does not lie in the database.
+  fileprivate var isPassing: Bool {
+    [.SQLITE_INTERRUPT, .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_CANTOPEN, .SQLITE_READONLY]
+      .contains(resultCode)
   }
 }

@@ -229,6 +229,9 @@ struct TableSchema {
   /// Returns the name of the log of the table with a number.
   static func logName(of id: Int) -> String { "docsync_log_\(id)" }
 
+  /// A pattern of GLOB for the names of the logs of all tables.
+  static let logPattern = "docsync_log_[0-9]*"
+
   /// The columns by which the log and the lookups name a row: the identity's,
   /// or the local key of a surrogate table.
   var keyColumns: [SQLName] {

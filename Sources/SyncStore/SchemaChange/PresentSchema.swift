@@ -23,6 +23,12 @@ final class PresentSchema: Sendable {
   /// Makes the next transaction that writes make the connection's own triggers again.
   func forgetTriggers() { state.withLock { $0.triggersVersion = nil } }
 
+  /// Returns whether the database has had the known schema all the time.
+  func isUnchanged(_ database: Database) throws -> Bool {
+    let version = try version(database)
+    return state.withLock { $0.known?.version == version }
+  }
+
   /// Returns the schema; `nil` if bookkeeping is not in line with it.
   ///
   /// - Parameter configuration: Called if the schema may have changed.

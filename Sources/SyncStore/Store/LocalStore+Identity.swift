@@ -39,9 +39,13 @@ extension LocalStore {
   /// synchronization.
   @discardableResult
   package func checkPlace() throws -> Incarnation? {
-    let before = binding
-    guard let began = try connection.use({ try store.identity($0).check(before) })
-    else { return nil }
+    guard options.places != nil else { return nil }
+    let began = try connection.use { database in
+      // Another process may have put another store into the file.
+      try store.renewIdentity(database)
+      return try store.identity(database).check(binding)
+    }
+    guard let began else { return nil }
     store.adopt(began.binding)
     return began.incarnation
   }

@@ -11,7 +11,7 @@ struct Join: Verb {
       Downloads the whole database to STORE, puts it under sync, and synchronizes for the first \
       time. If a file exists at STORE, the command fails, unless you give --replace or --merge.
 
-      --replace keeps the existing file beside the new one as a backup. If it is a store of the \
+      --replace keeps a copy of the existing database as a backup. If it is a store of the \
       same document, the new store sends its unsent edits and takes the place of its client. \
       Tables that stay on the device are only in the backup.
 
@@ -43,10 +43,10 @@ struct Join: Verb {
     help: ArgumentHelp("This device's name (default: its host name).", valueName: "NAME"))
   var client: String?
 
-  @Flag(help: "Replace the file that is at STORE, and keep it beside the new one as a backup.")
+  @Flag(help: "Replace the database that is at STORE, and keep a copy of it as a backup.")
   var replace = false
 
-  @Flag(help: "Merge the rows of the file that is at STORE, and keep it as with --replace.")
+  @Flag(help: "Merge the rows of the database that is at STORE, and keep a copy as with --replace.")
   var merge = false
 
   @Option(
@@ -65,7 +65,7 @@ struct Join: Verb {
     var application: String
     var client: String
     var rowCount: Int
-    /// The new path of the replaced file.
+    /// The path of the backup of the database that was there.
     var backup: String?
     /// The outcome of merging the rows of the existing file.
     var merged: MergedRowsJSON?
@@ -126,7 +126,7 @@ struct Join: Verb {
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
     ]
-    if let backup = result.backup { lines.append("The former file is kept as \(backup).") }
+    if let backup = result.backup { lines.append("The former database is kept as \(backup).") }
     if let line = manager.replaced?.line { lines.append(line) }
     if let merged = manager.merged {
       lines += merged.lines

@@ -105,7 +105,7 @@ struct Status: Verb {
         guard failure.code != SyncError.Code.cancelled.rawValue else { throw failure }
         results.stores.append(Store(store: store, error: failure))
         results.error = results.error ?? failure
-        rows.append([printable(store), printable(failure.message)])
+        console.note(failure.lines)
         statuses.append(failure.status)
       }
     }
@@ -152,18 +152,22 @@ struct Status: Verb {
       incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
       unsuitableTables: status.unsuitableTables.isEmpty
         ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
-    await addUnreceived(to: &result, manager)
+    try await addUnreceived(to: &result, manager)
     return result
   }
 
   /// Adds the number of change sets that have not been received, or why it is not known.
-  private static func addUnreceived(to result: inout Result, _ manager: DocumentSyncManager) async {
+  private static func addUnreceived(to result: inout Result, _ manager: DocumentSyncManager)
+    async throws
+  {
     guard result.directoryState == .there else { return }
     do {
       // Forged names can contain any numbers.
       result.unreceivedChangeSets = try await manager.unreceived().values.reduce(0) {
         $0 > .max - $1 ? .max : $0 + $1
       }
+    } catch let error as SyncError where error.code == .cancelled {
+      throw error
     } catch {
       result.directoryError = Failure(error)
     }
@@ -190,14 +194,16 @@ struct Status: Verb {
     if !unsettled.parked.isEmpty {
       notes.append("\(counted(unsettled.parked.count, "row")) hidden")
     }
-    return [
+    let cells = [
       printable(result.store), synced(result), "to send: \(toSend(result))",
-      "to receive: \(toReceive(result))", notes.joined(separator: ", "),
+      "to receive: \(toReceive(result))",
     ]
+    return notes.isEmpty ? cells : cells + [notes.joined(separator: ", ")]
   }
 
   private static func synced(_ result: Result) -> String {
-    result.syncedMilliseconds.map { "synchronized \(timeText($0))" } ?? "not synchronized here"
+    result.syncedMilliseconds.map { "synchronized \(timeText($0))" }
+      ?? "last synchronization not known"
   }
 
   private static func toReceive(_ result: Result) -> String {
