@@ -165,6 +165,8 @@ public struct Conflict: Hashable, Sendable {
   public var message: String?
   /// What is shown now; `nil` if the table or the column is not synchronized any more.
   public var now: Present?
+  /// Whether the entry is in the file beside the store, to which the oldest ones go.
+  public var isArchived = false
 
   /// Creates an entry from its parts.
   package init(
@@ -203,7 +205,27 @@ extension Conflict {
 }
 
 extension Conflict {
-  /// The entries that the conflict journal has dropped to stay within its bound.
+  /// How many entries of the conflict journal are where.
+  public struct Places: Hashable, Sendable {
+    /// The number of entries in the store.
+    public var inTable: Int
+    /// The number of entries in the file beside the store, to which the oldest ones go.
+    public var inArchive: Int
+    /// The path of that file. It exists only if it has entries.
+    public var archive: String
+    /// The entries that are in neither any more.
+    public var dropped = Dropped()
+
+    /// Creates a value from its parts.
+    package init(inTable: Int, inArchive: Int, archive: String) {
+      self.inTable = inTable
+      self.inArchive = inArchive
+      self.archive = archive
+    }
+  }
+
+  /// The entries that the conflict journal does not have any more: the oldest ones in the file
+  /// beside the store are removed if it becomes too long.
   public struct Dropped: Hashable, Sendable, Codable {
     /// The number of dropped entries. The journal drops only decided ones.
     public var count = 0

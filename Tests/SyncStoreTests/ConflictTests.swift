@@ -414,23 +414,182 @@ extension Device {
     #expect(try one.store.conflict(1).status == .settled)
   }
 
-  @Test func theJournalStaysWithinItsBoundsAndSaysWhatWent() throws {
+  /// Two devices that have made some conflicts, one after the other, about one cell.
+  private func pair(
+    withConflicts count: Int, keeping entries: Int = 3, archiveBytes: Int = 64 << 20
+  ) throws -> (Device, Device) {
     var options = StoreOptions()
-    options.conflictEntries = 3
+    options.conflictEntries = entries
+    options.conflictArchiveBytes = archiveBytes
     let (one, two) = try pair(options: options)
-    for round in 0..<8 {
-      try one.run("UPDATE note SET a = 'one \(round)' WHERE id = 'x'")
-      try two.run("UPDATE note SET a = 'two \(round)' WHERE id = 'x'")
-      try exchange([one, two])
-    }
+    for round in 0..<count { try disagree(one, two, round) }
+    return (one, two)
+  }
+
+  private func disagree(_ one: Device, _ two: Device, _ round: Int) throws {
+    try one.run("UPDATE note SET a = 'one \(round)' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two \(round)' WHERE id = 'x'")
+    try exchange([one, two])
+  }
+
+  private func archive(of device: Device) -> URL {
+    URL(fileURLWithPath: device.store.path + LocalStore.archiveSuffix)
+  }
+
+  @Test func whatLeavesTheTableIsInTheFileBesideTheStore() throws {
+    let (one, _) = try pair(withConflicts: 8)
     #expect(try one.store.conflicts().map(\.number) == [8, 7, 6])
-    let dropped = try one.store.droppedConflicts()
-    #expect(dropped.count == 5)
-    #expect(dropped.firstMilliseconds != nil && dropped.lastMilliseconds != nil)
+    let all = try one.store.conflicts(includesArchived: true)
+    #expect(all.map(\.number) == [8, 7, 6, 5, 4, 3, 2, 1])
+    #expect(all.map(\.isArchived) == [false, false, false, true, true, true, true, true])
+    #expect(
+      all.last?.local.cells == [Conflict.Cell(column: "a", value: .text(Array("one 0".utf8)))])
+    #expect(all.last?.key == [Conflict.Cell(column: "id", value: .text(Array("x".utf8)))])
+    #expect(all.last?.status == .superseded && all.last?.now?.outcome == .other)
+    #expect(all.last?.remote.stamp?.client != all.last?.local.stamp?.client)
+    #expect(try one.store.conflict(2) == all[6])
+    let places = try one.store.conflictPlaces()
+    #expect(places.inTable == 3 && places.inArchive == 5 && places.dropped.count == 0)
+    #expect(StoreFileMode(of: one.store.path) == StoreFileMode(of: archive(of: one).path))
+  }
+
+  @Test func anArchivedValueIsPutBackOnceAndExactly() throws {
+    let (one, two) = try pair(withConflicts: 6)
+    try one.store.restoreConflict(2, side: .local)
+    #expect(try one.rows("SELECT a FROM note WHERE id = 'x'") == ["one 1"])
+    #expect(try one.store.conflict(2).status == .restored)
+    #expect(try one.store.conflictPlaces().inArchive == 3)
+    #expect(try one.store.conflictPlaces().dropped.count == 0)
+    let again = #expect(throws: StoreError.self) { try one.store.restoreConflict(2) }
+    #expect(again?.code == .conflictNotOpen)
+    try converge([one, two], "SELECT a FROM note WHERE id = 'x'", ["one 1"])
+    try one.program.run("ALTER TABLE note RENAME COLUMN a TO c")
+    let renamed = #expect(throws: StoreError.self) {
+      try one.store.restoreConflict(1, side: .local)
+    }
+    #expect(renamed?.code == .editRefused)
+    #expect(try one.store.conflict(1).now == nil)
+  }
+
+  @Test func archivedValuesAreExact() throws {
+    var options = StoreOptions()
+    options.conflictEntries = 0
+    let (one, two) = try pair(
+      "CREATE TABLE v (k INTEGER PRIMARY KEY, v, r INTEGER REFERENCES v); INSERT INTO v (k, v) "
+        + "VALUES " + (0..<12).map { "(\($0 + 1), 'old')" }.joined(separator: ", ") + ";",
+      options: options)
+    let literals = [
+      "9223372036854775807", "-9223372036854775808", "9e999", "-9e999", "NULL", "''", "x''",
+      "CAST(x'610062' AS TEXT)", "CAST(x'ff61' AS TEXT)", "x'00ff'", "-0.0", "1.0",
+    ]
+    for (index, literal) in literals.enumerated() {
+      try one.run("UPDATE v SET v = \(literal), r = 2 WHERE k = \(index + 1)")
+    }
+    let before = try one.rows("SELECT k, typeof(v), hex(v), v, r FROM v")
+    try two.run("UPDATE v SET v = 'two', r = 3")
+    try one.receive(from: two)
+    let lost = try one.store.conflicts(includesArchived: true)
+    #expect(lost.count == 2 * literals.count && lost.count { $0.isArchived } > 20)
+    for conflict in lost { try one.store.restoreConflict(conflict.number) }
+    #expect(try one.rows("SELECT k, typeof(v), hex(v), v, r FROM v") == before)
+    try converge([one, two], "SELECT k, typeof(v), hex(v), v, r FROM v", before)
+  }
+
+  @Test func aRolledBackTransactionLeavesNothingTwice() throws {
+    let (one, two) = try pair(withConflicts: 6)
+    let before = try Data(contentsOf: archive(of: one))
+    try one.run("UPDATE note SET a = 'one', b = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two', b = 'two' WHERE id = 'x'")
+    try two.receive(from: one)
+    let sets = try two.outgoing()
+    struct Stop: Error {}
+    #expect(throws: Stop.self) {
+      try one.store.write { session in
+        try session.conflicts.journal.addSettled(
+          ConflictJournal.Entry(
+            kind: .cell, row: RowKey(table: 1, identity: RowIdentity(bytes: [1])),
+            rule: .latestWins, outcome: .local))
+        try session.conflicts.journal.finish()
+        throw Stop()
+      }
+    }
+    #expect(try Data(contentsOf: archive(of: one)).count > before.count)
+    #expect(try one.store.conflictPlaces().inArchive == 3)
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [6, 5, 4, 3, 2, 1])
+    _ = try one.store.apply(sets)
+    let all = try one.store.conflicts(includesArchived: true).map(\.number)
+    #expect(all == [8, 7, 6, 5, 4, 3, 2, 1])
+    #expect(try one.store.conflictPlaces().inArchive == 5)
+  }
+
+  @Test(arguments: [1, 20, 60])
+  func aTornBlockAtTheEndIsIgnoredAndOverwritten(count: Int) throws {
+    let (one, two) = try pair(withConflicts: 6)
+    let file = archive(of: one)
+    let whole = try Data(contentsOf: file)
+    try whole.dropLast(count).write(to: file)
+    // The block had one entry.
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [6, 5, 4, 2, 1])
+    #expect(try one.store.conflictPlaces().dropped.count == 1)
+    try disagree(one, two, 6)
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [7, 6, 5, 4, 2, 1])
+    // Zeros instead of the content, and what is no such file.
+    try (try Data(contentsOf: file).dropLast(30) + Data(count: 30)).write(to: file)
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [7, 6, 5, 2, 1])
+    #expect(try one.store.conflictPlaces().inArchive == 2)
+    try Data("something else".utf8).write(to: file)
+    try disagree(one, two, 7)
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [8, 7, 6, 5])
+    #expect(try one.store.conflictPlaces().dropped.count == 4)
+  }
+
+  @Test func theFileStaysWithinItsBoundAndItsOldestEntriesGo() throws {
+    let (one, _) = try pair(withConflicts: 20, archiveBytes: 3_000)
+    let places = try one.store.conflictPlaces()
+    #expect(try Data(contentsOf: archive(of: one)).count <= 3_000)
+    #expect(places.inArchive > 2 && places.dropped.count > 2)
+    #expect(places.inTable + places.inArchive + places.dropped.count == 20)
+    let numbers = try one.store.conflicts(includesArchived: true).map(\.number)
+    #expect(numbers == Array((21 - Int64(places.inTable + places.inArchive)...20).reversed()))
+    #expect(places.dropped.firstMilliseconds != nil && places.dropped.lastMilliseconds != nil)
+  }
+
+  @Test func aStoreWithoutItsFileWorksAndAnotherStoresFileIsNotItsOwn() throws {
+    let (one, two) = try pair(withConflicts: 6)
+    let others = try ConflictTests()
+    let (other, _) = try others.pair(withConflicts: 8)
+    try FileManager.default.removeItem(at: archive(of: one))
+    #expect(try one.store.conflictPlaces().dropped.count == 3)
+    #expect(throws: StoreError.self) { try one.store.conflict(1) }
+    try FileManager.default.copyItem(at: archive(of: other), to: archive(of: one))
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [6, 5, 4])
+    try disagree(one, two, 6)
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [7, 6, 5, 4])
+    try one.store.removeBookkeeping { #expect($0.conflicts == 4) }
+    #expect(!FileManager.default.fileExists(atPath: archive(of: one).path))
+  }
+
+  @Test func aFileThatCannotBeWrittenStopsTheTransactionAndLosesNothing() throws {
+    let (one, two) = try pair(withConflicts: 3)
+    // Nothing can be written to a folder.
+    try FileManager.default.createDirectory(
+      at: archive(of: one), withIntermediateDirectories: false)
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    #expect(throws: StoreError.self) { try one.receive(from: two) }
+    try FileManager.default.removeItem(at: archive(of: one))
+    try exchange([one, two])
+    #expect(try one.store.conflicts(includesArchived: true).map(\.number) == [4, 3, 2, 1])
+  }
+
+  @Test func theJournalStaysWithinItsBounds() throws {
+    let (one, _) = try pair(withConflicts: 8)
+    #expect(try one.store.conflicts().map(\.number) == [8, 7, 6])
+    #expect(try one.store.droppedConflicts().count == 0)
   }
 
   @Test(arguments: ["", "; DELETE FROM note WHERE id = 'y'"])
-  func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersCounted(deletion: String) throws {
+  func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersArchived(deletion: String) throws {
     var options = StoreOptions()
     options.conflictEntries = 10
     let (one, two) = try pair(options: options)
@@ -451,7 +610,9 @@ extension Device {
       let numbers = try device.store.conflicts().map(\.number)
       let last = try #require(numbers.first)
       #expect(numbers == Array(stride(from: last, to: last - 10, by: -1)))
-      #expect(try device.store.droppedConflicts().count == Int(last) - 10)
+      #expect(try device.store.conflictPlaces().inArchive == Int(last) - 10)
+      let all = try device.store.conflicts(includesArchived: true).map(\.number)
+      #expect(all == Array((1...last).reversed()))
       #expect(last > 3000)
     }
   }
@@ -468,7 +629,7 @@ extension Device {
     try two.run("UPDATE note SET a = 'two'")
     try exchange([one, two])
     #expect(try one.store.conflicts().count == 4)
-    #expect(try one.store.droppedConflicts().count == 7)
+    #expect(try one.store.conflictPlaces().inArchive == 7)
   }
 
   @Test func openQuestionsAreNotDropped() throws {

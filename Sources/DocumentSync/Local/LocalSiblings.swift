@@ -37,7 +37,7 @@ struct LocalSiblings {
   /// it first moves the file there to the returned path, as a backup.
   ///
   /// The companions of an old store in WAL mode move with it, since they are
-  /// part of it.
+  /// part of it, and so does the file with its older conflicts.
   func moveIntoPlace(
     _ new: String, existing: ExistingFile, milliseconds: Int64
   ) throws -> String? {
@@ -127,7 +127,7 @@ struct LocalSiblings {
   private func moveAway(_ milliseconds: Int64) throws -> String {
     let backup = "\(store).backup-\(milliseconds)"
     do {
-      for companion in ["-wal", "-shm", "-journal", ""]
+      for companion in ["-wal", "-shm", "-journal", LocalStore.archiveSuffix, ""]
       where FileManager.default.fileExists(atPath: store + companion) {
         try FileManager.default.moveItem(atPath: store + companion, toPath: backup + companion)
       }

@@ -10,8 +10,17 @@ import SyncStore
 /// edits: the synchronization under way or the next one sends them.
 extension DocumentSyncManager {
   /// Returns the entries of the journal, the newest first.
-  public func conflicts(onlyOpen: Bool = false) async throws -> [Conflict] {
-    try await use("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
+  ///
+  /// - Parameters:
+  ///   - onlyOpen: Whether to leave out conflicts that are decided.
+  ///   - includesArchived: Whether to read the file beside the store, too, to which the oldest
+  ///     entries go. It may have hundreds of thousands.
+  public func conflicts(
+    onlyOpen: Bool = false, includesArchived: Bool = false
+  ) async throws -> [Conflict] {
+    try await use("list the conflicts") {
+      try $0.conflicts(onlyOpen: onlyOpen, includesArchived: includesArchived)
+    }
   }
 
   /// Returns one entry of the journal. Throws `noSuchConflict`.
@@ -24,7 +33,12 @@ extension DocumentSyncManager {
     try await use("count the conflicts") { try $0.openConflictCount() }
   }
 
-  /// Returns which entries the journal has dropped to stay within its limit.
+  /// Returns how many entries of the journal are in the store, and how many in the file beside it.
+  public func conflictPlaces() async throws -> Conflict.Places {
+    try await use("list the conflicts") { try $0.conflictPlaces() }
+  }
+
+  /// Returns which entries the journal does not have any more.
   public func droppedConflicts() async throws -> Conflict.Dropped {
     try await use("list the conflicts") { try $0.droppedConflicts() }
   }

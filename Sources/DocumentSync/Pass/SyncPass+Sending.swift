@@ -50,6 +50,7 @@ extension SyncPass {
           + "\(table.explanation) \(table.remedy)")
     }
     session.report.openConflicts = try store.openConflictCount()
+    if session.report.conflicts > 0 { session.report.conflictPlaces = try store.conflictPlaces() }
     session.report.pendingCommands = try store.pendingEvents().count
     if session.report.rebootstrap != nil {
       try records.keep(nil as SyncReport.Rebootstrap?)

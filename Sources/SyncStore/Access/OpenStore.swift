@@ -179,6 +179,7 @@ final class OpenStore: Sendable {
         stampBlockBytes: options.stampBlockBytes,
         journal: ConflictJournal.Bound(
           entries: options.conflictEntries, bytes: options.conflictBytes),
+        archive: ConflictArchive(store: path, bound: options.conflictArchiveBytes),
         resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
       ))
   }

@@ -4,16 +4,19 @@ import SyncModel
 
 /// The journal of every value that lost a conflict.
 ///
-/// It stays within ``StoreOptions/conflictEntries`` and ``StoreOptions/conflictBytes``: it removes
-/// the oldest entries first, but never open ones, and counts the removed ones. A store's snapshot
-/// has an empty journal.
+/// Its table stays within ``StoreOptions/conflictEntries`` and ``StoreOptions/conflictBytes``: the
+/// oldest entries leave it first, but never open ones. They go to the file beside the store
+/// (``ConflictArchive``) before they are removed. A store's snapshot has an empty journal.
 final class ConflictJournal {
-  private let database: Database
+  let database: Database
   /// Milliseconds since 1970 when the transaction began.
   private let now: Int64
   private var knownSummary: Summary?
-  /// The greatest size of the journal.
+  /// The greatest size of the table.
   private let bound: Bound
+  /// The file beside the store; `nil` if entries that leave the table are only counted.
+  let archive: ConflictArchive?
+  private let names: ArchivedNames
   /// Entries that are not written yet and that will not change any more in this transaction.
   private var pending = PendingConflicts()
   private var insertion: SQLStatement?
@@ -27,9 +30,14 @@ final class ConflictJournal {
     var bytes = 16 << 20
   }
 
-  init(_ database: Database, bound: Bound, now: Int64) {
+  init(
+    _ database: Database, bound: Bound, archive: ConflictArchive? = nil, clients: ClientRegistry,
+    now: Int64
+  ) {
     self.database = database
     self.bound = bound
+    self.archive = archive
+    names = ArchivedNames(database, clients)
     self.now = now
   }
 
@@ -65,10 +73,31 @@ final class ConflictJournal {
   }
 
   /// Adds an entry that will not change any more in this transaction. Beyond the bound, the oldest
-  /// of these entries are only counted.
+  /// of these entries go to the archive.
   func addSettled(_ entry: Entry) throws {
-    let dropped = pending.add(try numbered(entry), within: bound)
-    if dropped > 0 { knownSummary?.dropped.add(dropped, at: now) }
+    for old in pending.add(try numbered(entry), within: bound) { try moveOut(old) }
+  }
+
+  /// Writes an entry that leaves the table, or never comes to it, to the archive.
+  private func moveOut(_ entry: Entry) throws {
+    guard let archive else {
+      knownSummary?.dropped.add(1, at: entry.at)
+      return
+    }
+    var archived = knownSummary?.archived ?? Archived()
+    try archive.append(try names.archived(entry), of: archived.journal)
+    archived.moved.add(1, at: entry.at)
+    knownSummary?.archived = archived
+  }
+
+  /// Notes that an entry comes back from the archive: ``write(_:)`` enters it in the table again.
+  func takeBack() throws {
+    var summary = try summary()
+    // A store that was restored may know of fewer entries than the file has.
+    if let moved = summary.archived?.moved {
+      summary.archived?.moved.count = max(moved.count - 1, 0)
+    }
+    knownSummary = summary
   }
 
   private func numbered(_ entry: Entry) throws -> Entry {
@@ -233,7 +262,10 @@ final class ConflictJournal {
   struct Summary: Codable, StoredValue {
     /// The number of the last entry.
     var last: Int64 = 0
+    /// The entries that no archive was there for.
     var dropped = Conflict.Dropped()
+    /// The entries that went to the archive; `nil` if there are none.
+    var archived: Archived?
 
     /// The number is counted on from, and the count is added to.
     func checkNumbers() throws {
@@ -241,7 +273,19 @@ final class ConflictJournal {
       try StoredNumbers.check("dropped.count", count: dropped.count)
       try StoredNumbers.check("dropped", milliseconds: dropped.firstMilliseconds)
       try StoredNumbers.check("dropped", milliseconds: dropped.lastMilliseconds)
+      guard let moved = archived?.moved else { return }
+      try StoredNumbers.check("archived.count", count: moved.count)
+      try StoredNumbers.check("archived", milliseconds: moved.firstMilliseconds)
+      try StoredNumbers.check("archived", milliseconds: moved.lastMilliseconds)
     }
+  }
+
+  /// What the store knows of its entries in the archive.
+  struct Archived: Codable {
+    /// A random name: another store's entries in the same file have another one.
+    var journal = ClientIdentifier.random().description
+    /// The entries that went there and did not come back. The archive may have lost some.
+    var moved = Conflict.Dropped()
   }
 
   func summary() throws -> Summary {
@@ -254,13 +298,14 @@ final class ConflictJournal {
     guard knownSummary != nil else { return }
     try writePending()
     try trim()
+    try archive?.flush()
     try MetaTable.write(
       .conflictJournal, to: Array(JSONEncoder().encode(try summary())), database)
     knownSummary = nil
   }
 
-  /// Drops the oldest entries that are not open until the rest is within the
-  /// bound. The newest one stays, however large it is.
+  /// Moves the oldest entries that are not open to the archive until the rest is within the bound.
+  /// The newest one stays, however large it is.
   private func trim() throws {
     let total = try SQLStatement(
       "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
@@ -273,23 +318,32 @@ final class ConflictJournal {
       "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' AND number < ? "
         + "ORDER BY number", on: database)
     candidates.bind(try summary().last, at: 1)
-    var last: Int64 = 0
+    var leaving: [(number: Int64, at: Int64)] = []
     while count > bound.entries || size > bound.bytes, try candidates.step() {
-      last = candidates.integer(at: 0)
-      let at = candidates.integer(at: 1)
-      knownSummary?.dropped.add(1, at: at)
+      leaving.append((candidates.integer(at: 0), candidates.integer(at: 1)))
       count -= 1
       size -= Int(candidates.integer(at: 2))
     }
     candidates.reset()
+    for (number, at) in leaving {
+      do {
+        if let entry = try entry(number) { try moveOut(entry) }
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+        // A damaged entry must not stop a synchronization.
+        knownSummary?.dropped.add(1, at: at)
+      } catch let error as StoreError where error.code == .damaged {
+        knownSummary?.dropped.add(1, at: at)
+      }
+    }
     try database.execute(
       sql: "DELETE FROM docsync_conflict WHERE status <> 'open' AND number <= ?",
-      arguments: [last])
+      arguments: [leaving.last?.number ?? 0])
   }
 }
 
 extension Conflict.Dropped {
-  fileprivate mutating func add(_ number: Int, at time: Int64) {
+  /// Counts entries that were noticed at a time.
+  mutating func add(_ number: Int, at time: Int64) {
     count += number
     firstMilliseconds = min(firstMilliseconds ?? time, time)
     lastMilliseconds = max(lastMilliseconds ?? time, time)

@@ -8,9 +8,22 @@ struct ConflictAnswers {
   let session: StoreSession
   let path: String
 
-  /// Returns an entry of the journal. Throws `noSuchConflict`.
+  /// Returns an entry of the journal, also one that is in the archive. Throws `noSuchConflict`, and
+  /// `editRefused` if an archived one is about a table or a column that does not exist any more.
   func entry(_ number: Int64) throws -> ConflictJournal.Entry {
     if let entry = try session.conflicts.journal.entry(number) { return entry }
+    if let archived = try session.conflicts.journal.archivedEntry(number) {
+      guard
+        let entry = try ConflictNames(session: session).entry(
+          archived.entry, registers: true)
+      else {
+        throw refused(
+          number,
+          LocalEdits.Refusal(
+            message: "Its table or one of its columns does not exist any more, or has a new name."))
+      }
+      return entry
+    }
     throw StoreError(
       .noSuchConflict, path: path, message: "There is no conflict \(number) in the journal.",
       remedy: "See which there are with \(.listConflicts).")
@@ -108,10 +121,12 @@ struct ConflictAnswers {
           message: "That side deleted the row: delete the row itself.")
       }
     }
+    let journal = session.conflicts.journal
     for var entry in entries {
+      if try journal.entry(entry.number) == nil { try journal.takeBack() }
       entry.status = status
       entry.outcome = side
-      try session.conflicts.journal.write(entry)
+      try journal.write(entry)
     }
   }
 
@@ -123,9 +138,17 @@ struct ConflictAnswers {
       let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
       let register = table.registers[column]
     else { return [entry] }
-    let others = try session.conflicts.journal.entries(
+    let journal = session.conflicts.journal
+    let kept = try journal.entries(
       "WHERE tbl = ? AND identity = ? AND number <> ?",
       [entry.row.table, Data(entry.row.identity.bytes), entry.number])
+    let names = ConflictNames(session: session)
+    let archived = try (journal.archivedEntry(entry.number)?.neighbors ?? []).filter {
+      $0.number != entry.number && Array($0.identity) == entry.row.identity.bytes
+    }.compactMap { try names.entry($0, registers: true) }.filter { other in
+      other.row == entry.row && !kept.contains { $0.number == other.number }
+    }
+    let others = kept + archived
     return [entry]
       + others.filter { other in
         other.kind == .cell && other.status == entry.status

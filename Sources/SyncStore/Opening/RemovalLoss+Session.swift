@@ -9,7 +9,8 @@ extension RemovalLoss {
       try session.foreign.count(table, session.schema, into: &unknownRows)
     }
     waitingChangeSets = try session.inbox.count()
-    conflicts = try ConflictTable.count(session.database)
+    let places = try session.conflicts.journal.places()
+    conflicts = places.inTable + places.inArchive
     openConflicts = try ConflictTable.openCount(session.database)
     unsealedEdits = try session.editCount()
     unpublishedChangeSets = try session.outbox.unpublishedCount()

@@ -7,19 +7,34 @@ import SyncModel
 extension LocalStore {
   /// Returns the entries of the journal, the newest first.
   ///
-  /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
-  package func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
+  /// - Parameters:
+  ///   - onlyOpen: Whether to leave out conflicts that are decided.
+  ///   - includesArchived: Whether to read the entries in the file beside the store, too. Open
+  ///     ones are not among them.
+  package func conflicts(
+    onlyOpen: Bool = false, includesArchived: Bool = false
+  ) throws -> [Conflict] {
     try read { session in
-      try ConflictNames(session: session).conflicts(
-        session.conflicts.journal.entries(onlyOpen ? "WHERE status = 'open'" : "", []))
+      let names = ConflictNames(session: session)
+      let journal = session.conflicts.journal
+      let entries = try names.conflicts(
+        journal.entries(onlyOpen ? "WHERE status = 'open'" : "", []))
+      guard includesArchived, !onlyOpen else { return entries }
+      return try (entries + names.conflicts(journal.archivedEntries())).sorted {
+        $0.number > $1.number
+      }
     }
   }
 
   /// Returns one entry of the journal. Throws `noSuchConflict`.
   package func conflict(_ number: Int64) throws -> Conflict {
     try read { session in
-      let entry = try ConflictAnswers(session: session, path: path).entry(number)
-      return try ConflictNames(session: session).conflicts([entry])[0]
+      let journal = session.conflicts.journal
+      let names = ConflictNames(session: session)
+      if let archived = try journal.archivedEntry(number) {
+        return try names.conflicts([archived.entry])[0]
+      }
+      return try names.conflicts([ConflictAnswers(session: session, path: path).entry(number)])[0]
     }
   }
 
@@ -28,10 +43,16 @@ extension LocalStore {
     try read { try $0.conflicts.journal.openCount }
   }
 
-  /// Returns a summary of the conflicts that the journal has dropped to stay within its bound.
-  package func droppedConflicts() throws -> Conflict.Dropped {
-    try read { try $0.conflicts.journal.summary().dropped }
+  /// The end of the name of the file beside a store that has its older conflicts.
+  package static let archiveSuffix = ConflictArchive.suffix
+
+  /// Returns how many entries are in the store, and how many in the file beside it.
+  package func conflictPlaces() throws -> Conflict.Places {
+    try read { try $0.conflicts.journal.places() }
   }
+
+  /// Returns a summary of the conflicts that the journal does not have any more.
+  package func droppedConflicts() throws -> Conflict.Dropped { try conflictPlaces().dropped }
 
   // MARK: - Policies
 

@@ -72,6 +72,7 @@ extension LocalStore {
       try check(RemovalLoss(session))
       try Bookkeeping.remove(session.database)
     }
+    try ConflictArchive.remove(beside: path)
     try options.forgetTokens(of: binding.client)
   }
 
@@ -104,6 +105,7 @@ extension LocalStore {
         }
       }
     }
+    try ConflictArchive.remove(beside: path)
     if let client { try options.forgetTokens(of: client) }
   }
 

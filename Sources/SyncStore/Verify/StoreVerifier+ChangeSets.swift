@@ -116,5 +116,21 @@ extension StoreVerifier {
       try guarded("docsync_conflict", .journalDamaged) { _ = try journal.entry(number) }
     }
     _ = try journal.summary()
+    try checkArchive()
+  }
+
+  /// Checks the file with older conflicts. A block at its end that was not written completely is no
+  /// damage: the next one overwrites it.
+  private func checkArchive() throws {
+    do {
+      let count = try ConflictArchive(store: path, bound: .max).damagedCount()
+      guard count > 0 else { return }
+      note(
+        .journalDamaged, nil,
+        "The file of older conflicts has \(count) block\(count == 1 ? "" : "s") that cannot be read.",
+        detail: path + ConflictArchive.suffix)
+    } catch let error as StoreError {
+      note(.journalDamaged, nil, error.message, detail: error.detail)
+    }
   }
 }

@@ -8,7 +8,7 @@ struct Conflicts: Verb {
   static let configuration = CommandConfiguration(
     abstract: "List conflicts, decide them, and restore values that lost.",
     discussion: """
-      docsync conflicts STORE [list]
+      docsync conflicts STORE [list] [--open | --all]
       docsync conflicts STORE show NUMBER
       docsync conflicts STORE resolve NUMBER --local | --remote | --value VALUE
       docsync conflicts STORE restore NUMBER [--local | --remote]
@@ -58,6 +58,9 @@ struct Conflicts: Verb {
   @Flag(help: "List open questions only.")
   var open = false
 
+  @Flag(help: "List also older conflicts, which are in a file beside the database.")
+  var all = false
+
   @OptionGroup var output: OutputOptions
 
   /// The output of `list` with `--json`.
@@ -65,8 +68,9 @@ struct Conflicts: Verb {
     var store: String
     /// The number of open questions.
     var openConflicts: Int
-    /// The entries that the journal has dropped to stay within its limit.
+    /// The entries that are no longer kept.
     var dropped: DroppedConflictsJSON
+    var places: ConflictPlacesJSON
     var conflicts: [ConflictJSON]
   }
 
@@ -109,7 +113,10 @@ struct Conflicts: Verb {
         throw ValidationError("--local, --remote and --value are for “resolve” and “restore”.")
       }
     }
-    guard !open || action == .list else { throw ValidationError("--open is for “list”.") }
+    guard !open && !all || action == .list else {
+      throw ValidationError("--open and --all are for “list”.")
+    }
+    guard !open || !all else { throw ValidationError("Give --open or --all, not both.") }
   }
 
   private func number() throws -> Int64 {
@@ -148,15 +155,19 @@ struct Conflicts: Verb {
   }
 
   private func list(_ manager: DocumentSyncManager) async throws -> Outcome {
-    let conflicts = try await manager.conflicts(onlyOpen: open)
-    let dropped = try await manager.droppedConflicts()
+    let conflicts = try await manager.conflicts(onlyOpen: open, includesArchived: all)
+    let places = try await manager.conflictPlaces()
+    let dropped = places.dropped
     let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
     let result = List(
       store: arguments.store, openConflicts: try await manager.openConflictCount(),
-      dropped: DroppedConflictsJSON(dropped),
+      dropped: DroppedConflictsJSON(dropped), places: ConflictPlacesJSON(places),
       conflicts: conflicts.map { ConflictJSON($0, names: names) })
     var lines = alignedLines(result.conflicts.map(\.cells))
     if lines.isEmpty { lines.append(open ? "No open questions." : "No conflicts.") }
+    if let sentence = result.places.sentence, !open {
+      lines.append(sentence + (all || places.inArchive == 0 ? "" : "; --all lists these, too"))
+    }
     if dropped.count > 0 {
       let range = [dropped.firstMilliseconds, dropped.lastMilliseconds].compactMap(\.self)
       lines.append(

@@ -7,9 +7,7 @@ extension FleetInvariants {
   /// device.
   private func checkJournals(_ devices: [FleetDevice]) throws {
     guard let first = devices.first else { return }
-    if let bound = plan.circumstances.conflictEntries {
-      return try checkBounds(of: devices, bound)
-    }
+    if let bound = plan.circumstances.conflictEntries { try checkBounds(of: devices, bound) }
     let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
       in: first.state, shown: Set(first.shown.keys)
     ).filter { loss in
@@ -19,7 +17,7 @@ extension FleetInvariants {
     guard !lost.isEmpty else { return }
     for device in devices {
       var journaled: Set<LostValues.Loss> = []
-      for conflict in try device.store.conflicts() {
+      for conflict in try device.store.conflicts(includesArchived: true) {
         let table = device.version.sharedName(of: conflict.table)
         let row = OracleKey(table: table, identity: conflict.identity)
         for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
@@ -39,8 +37,8 @@ extension FleetInvariants {
     }
   }
 
-  /// Checks that no journal has more entries than its bound, apart from open questions. Every
-  /// journal may have one.
+  /// Checks that no store has more entries than the bound of the journal, apart from open questions.
+  /// Every store may have one. The older entries are in the files beside the stores.
   private func checkBounds(of devices: [FleetDevice], _ bound: Int) throws {
     for device in devices {
       let closed = try device.store.conflicts().filter { $0.status != .open }.count
