@@ -210,17 +210,31 @@ extension Conflict {
     /// The number of entries in the store.
     public var inTable: Int
     /// The number of entries in the file beside the store, to which the oldest ones go.
-    public var inArchive: Int
-    /// The path of that file. It exists only if it has entries.
-    public var archive: String
-    /// The entries that are in neither any more.
+    public var inArchive = 0
+    /// The number of entries that should be in the file and cannot be read: it is damaged or missing.
+    public var unreadable = 0
+    /// The path of the file; `nil` if no entry has left the store.
+    public var archive: String?
+    /// Why the file cannot be read or written, and what to do; `nil` if it can.
+    public var problem: String?
+    /// The entries that are no longer kept.
     public var dropped = Dropped()
 
-    /// Creates a value from its parts.
-    package init(inTable: Int, inArchive: Int, archive: String) {
-      self.inTable = inTable
-      self.inArchive = inArchive
-      self.archive = archive
+    /// Creates a value for a journal that is in the store alone.
+    package init(inTable: Int) { self.inTable = inTable }
+  }
+
+  /// A part of the conflict journal, the newest entries first.
+  public struct Page: Hashable, Sendable {
+    /// The entries.
+    public var conflicts: [Conflict]
+    /// The number before which the next page begins; `nil` if this is the last one.
+    public var next: Int64?
+
+    /// Creates a page from its parts.
+    package init(conflicts: [Conflict], next: Int64?) {
+      self.conflicts = conflicts
+      self.next = next
     }
   }
 

@@ -49,6 +49,9 @@ struct LocalSiblings {
       backup = try moveAway(milliseconds)
     }
     do {
+      // A merge may have had more conflicts than the new store holds. Without their store, the next
+      // one at its path moves them aside.
+      try LocalStore.moveArchive(from: new, to: store)
       // Throws if a file exists there by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
       // Flushes the file itself once more: FAT keeps its length in its folder.
@@ -127,7 +130,7 @@ struct LocalSiblings {
   private func moveAway(_ milliseconds: Int64) throws -> String {
     let backup = "\(store).backup-\(milliseconds)"
     do {
-      for companion in ["-wal", "-shm", "-journal", LocalStore.archiveSuffix, ""]
+      for companion in ["-wal", "-shm", "-journal", "", LocalStore.archiveSuffix]
       where FileManager.default.fileExists(atPath: store + companion) {
         try FileManager.default.moveItem(atPath: store + companion, toPath: backup + companion)
       }

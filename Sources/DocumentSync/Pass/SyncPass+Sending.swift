@@ -49,6 +49,7 @@ extension SyncPass {
           ? "an excluded table is missing. " : "a table stays on this device. ")
           + "\(table.explanation) \(table.remedy)")
     }
+    session.report.warnings += try store.settleConflictArchive()
     session.report.openConflicts = try store.openConflictCount()
     if session.report.conflicts > 0 { session.report.conflictPlaces = try store.conflictPlaces() }
     session.report.pendingCommands = try store.pendingEvents().count

@@ -9,181 +9,249 @@ import SyncModel
   import Darwin
 #endif
 
-/// The file beside a store with the entries that have left the table of the conflict journal.
+/// A step of writing the file with older conflicts.
+package enum ConflictArchiveStep: String, Hashable, Sendable, CaseIterable {
+  /// The file is about to be opened.
+  case opening
+  /// What no transaction has committed was cut off.
+  case cut
+  /// The blocks that count were copied to a new file.
+  case copied
+  /// The new file has the name.
+  case renamed
+  /// A block is about to be written.
+  case writing
+  /// A block was written, and is not flushed yet.
+  case written
+  /// A block is durable.
+  case flushed
+}
+
+/// The file beside a store with the conflicts that have left the table of the journal.
 ///
-/// It consists of blocks. Each block has lines of JSON (``ArchivedConflict``), compressed, and an
-/// index of their numbers before them. Beyond the greatest size, the oldest blocks are removed.
+/// It consists of blocks (``ArchiveBlock``). The store records which of them count
+/// (``ArchiveState``), in the transaction that moves their conflicts:
 ///
-/// Entries are written and flushed before the transaction that removes them from the table commits.
-/// If the transaction is rolled back, the file has entries that the table has too, and later has
-/// them twice: readers take the table's, or else the last one of a number. A block that was not
-/// written to its end is ignored, and the next one overwrites it. Only a process that writes to the
-/// store writes to the file, so SQLite's lock protects both.
+/// 1. A transaction writes a block after the last one that counts, and flushes it. Until the
+///    transaction commits, the block does not count, and the store has its conflicts.
+/// 2. The next transaction that writes cuts off what follows the last block that counts.
+/// 3. If the blocks that count have more than three quarters of ``bound``, the oldest ones no longer
+///    count. A later transaction removes them from the file: a transaction that is rolled back must
+///    not have removed them.
+///
+/// A process that ends between any two steps thus leaves each conflict in the store or in a block that
+/// counts, and in only one of them. Only a transaction that may write to the store writes to the
+/// file, so SQLite's lock protects both.
+///
+/// The file never stops a transaction: if a method throws ``ArchiveProblem``, the conflicts stay in
+/// the store. A file that has no block of this store is moved aside, not overwritten. A file of a
+/// later version stays as it is.
 final class ConflictArchive {
   /// The part of the name after that of the store.
   static let suffix = "-docsync-conflicts"
-  /// The most bytes of lines in a block, unless one line is longer.
-  private static let blockBytes = 1 << 20
 
-  let path: String
+  /// The path; links to the store are followed, as SQLite does.
+  private(set) lazy var path = Self.path(beside: store)
   private let store: String
-  /// The most bytes of the file.
-  private let bound: Int
-  private let encoder = JSONEncoder()
-  private var pending = Lines()
+  /// The most bytes of the file, apart from what one transaction adds.
+  let bound: Int
+  /// Whether the transaction has written to the file before, by another object. What counted then
+  /// may not count any more, and must stay nevertheless.
+  private let isContinuing: Bool
+  private let onStep: (@Sendable (ConflictArchiveStep) throws -> Void)?
   private var writer: Writer?
-
-  private struct Lines {
-    var bytes: [UInt8] = []
-    var index: Index?
-  }
 
   private struct Writer {
     var handle: FileHandle
-    var blocks: [Block]
+    /// The blocks that count, the oldest first.
+    var live: [ArchiveBlock]
+    /// The end of the file.
     var end: Int
+    /// Whether the name of the file may not be durable.
+    var isNew: Bool
   }
 
-  /// What a block has, readable without its lines.
-  struct Index: Codable {
-    /// The journal that the entries belong to: a new store at the same path has another one.
-    var journal: String
-    /// The numbers of the entries, the first and the last one of each range, in order of the lines.
-    var ranges: [[Int64]]
-    /// When the first of them was noticed, in milliseconds since 1970.
-    var first: Int64
-    /// When the last of them was noticed.
-    var last: Int64
-
-    mutating func add(_ number: Int64, at time: Int64) {
-      if let range = ranges.last, range[1] + 1 == number {
-        ranges[ranges.count - 1][1] = number
-      } else {
-        ranges.append([number, number])
-      }
-      first = min(first, time)
-      last = max(last, time)
-    }
-
-    /// The numbers, without ranges that no writer makes.
-    var numbers: [Int64] {
-      ranges.filter { $0.count == 2 && $0[0] <= $0[1] && $0[1] - $0[0] < Int64(blockBytes) }
-        .flatMap { Array($0[0]...$0[1]) }
-    }
-  }
-
-  /// The place of a block in the file.
-  struct Block {
-    var offset: Int
-    var indexCount: Int
-    var lineCount: Int
-    var storedCount: Int
-    /// `nil` if the index is damaged.
-    var index: Index?
-
-    var end: Int { offset + headerCount + indexCount + storedCount }
-  }
-
-  /// Magic bytes, the lengths of the index, of the lines and of the stored lines, and a hash of
-  /// these and of what follows.
-  private static let headerCount = 48
-  private static let magic = Array("dsc1".utf8)
-
-  init(store: String, bound: Int) {
+  init(
+    store: String, bound: Int, isContinuing: Bool = false,
+    onStep: (@Sendable (ConflictArchiveStep) throws -> Void)? = nil
+  ) {
     self.store = store
     self.bound = bound
-    path = store + Self.suffix
+    self.isContinuing = isContinuing
+    self.onStep = onStep
   }
+
+  static func path(beside store: String) -> String {
+    var information = stat()
+    guard lstat(store, &information) == 0, information.st_mode & S_IFMT == S_IFLNK else {
+      return store + suffix
+    }
+    return URL(fileURLWithPath: store).resolvingSymlinksInPath().path + suffix
+  }
+
+  /// The most bytes of lines in a block, unless one line is longer: blocks are what is removed.
+  var blockBytes: Int { min(1 << 20, bound / 16) }
 
   // MARK: - Writing
 
-  /// Adds an entry. It is durable after ``flush()``. Throws `noSpace` if the disk is full.
-  func append(_ entry: ArchivedConflict, of journal: String) throws {
-    let line = try encoder.encode(entry)
-    if pending.bytes.count + line.count > Self.blockBytes { try writePending() }
-    pending.bytes += line
-    pending.bytes.append(UInt8(ascii: "\n"))
-    if pending.index == nil {
-      pending.index = Index(journal: journal, ranges: [], first: entry.at, last: entry.at)
-    }
-    pending.index?.add(entry.number, at: entry.at)
-  }
-
-  /// Makes the added entries durable.
-  func flush() throws {
-    try writePending()
-    guard let writer else { return }
-    self.writer = nil
-    try performing {
-      try writer.handle.synchronize()
-      try writer.handle.close()
-      try flushFolder()
-    }
-  }
-
-  private func writePending() throws {
-    let lines = pending
-    pending = Lines()
-    guard let index = lines.index else { return }
-    let block = try Self.encode(lines.bytes, Array(JSONEncoder().encode(index)))
-    // A block that is greater than the file may be is counted as no longer kept.
-    guard block.count <= bound else { return }
-    try performing {
-      var writer = try self.writer ?? open()
-      self.writer = writer
-      if writer.end + block.count > bound {
-        writer = try makingRoom(for: block.count, writer)
-      }
+  /// Adds a block, durably. Returns the conflicts that are no longer kept, since the file that had
+  /// them is gone or not this store's.
+  func append(
+    _ content: ArchiveBlock.Content, _ state: inout ArchiveState
+  ) throws(ArchiveProblem) -> Conflict.Dropped {
+    var after = state
+    var lost = Conflict.Dropped()
+    do {
+      var writer = try self.writer ?? open(&after, &lost)
+      self.writer = nil
+      try onStep?(.writing)
+      let (block, bytes) = try ArchiveBlock.make(
+        of: content, journal: after.journal, number: after.last + 1, at: writer.end)
       try writer.handle.seek(toOffset: UInt64(writer.end))
-      try writer.handle.write(contentsOf: block)
-      writer.blocks.append(
-        Block(
-          offset: writer.end, indexCount: 0, lineCount: 0,
-          storedCount: block.count - Self.headerCount))
-      writer.end += block.count
+      try writer.handle.write(contentsOf: bytes)
+      try onStep?(.written)
+      try writer.handle.synchronize()
+      if writer.isNew { try flushFolder() }
+      writer.isNew = false
+      try onStep?(.flushed)
+      writer.live.append(block)
+      writer.end = block.end
+      after.add(content.index, count: content.count)
+      after.problem = nil
       self.writer = writer
+    } catch let problem as ArchiveProblem {
+      throw problem
+    } catch {
+      throw ArchiveProblem(error)
     }
+    state = after
+    return lost
   }
 
-  /// Opens the file, and removes what follows the last sound block.
-  private func open() throws -> Writer {
-    let handle = try handle(path, O_RDWR)
-    let blocks = try Self.blocks(in: handle)
-    let end = blocks.last?.end ?? 0
-    try handle.truncate(atOffset: UInt64(end))
-    return Writer(handle: handle, blocks: blocks, end: end)
+  /// Lets the oldest blocks no longer count if they are too long. Returns their conflicts.
+  func trim(_ state: inout ArchiveState) -> Conflict.Dropped {
+    guard var writer else { return Conflict.Dropped() }
+    let lost = state.forgetOldest(of: writer.live, downTo: bound - bound / 4)
+    writer.live.removeAll { $0.number < state.first }
+    self.writer = writer
+    return lost
   }
 
-  /// Writes the newest blocks to a new file, which takes the place of the present one: an eighth
-  /// stays free, so that this is seldom necessary.
-  private func makingRoom(for count: Int, _ old: Writer) throws -> Writer {
-    let limit = max(bound - bound / 8 - count, 0)
-    let kept = old.blocks.drop { old.end - $0.offset > limit }
-    let handle = try handle(path + "-new", O_RDWR | O_TRUNC)
-    let begin = kept.first?.offset ?? old.end
-    var offset = begin
-    while offset < old.end {
-      let part = try Self.read(min(1 << 20, old.end - offset), at: offset, old.handle)
-      guard !part.isEmpty else { break }
-      try handle.write(contentsOf: part)
-      offset += part.count
+  /// Opens the file for writing, and creates it if there is none.
+  private func open(
+    _ state: inout ArchiveState, _ lost: inout Conflict.Dropped
+  ) throws -> Writer {
+    try onStep?(.opening)
+    if try Self.exists(path) {
+      let handle = try handle(path, O_RDWR)
+      let file = try ArchiveFile(handle)
+      guard !file.isOfLaterVersion else { throw ArchiveProblem(.laterVersion) }
+      if try file.hasBlocks(of: state.journal)
+        || state.count == 0 && file.isTornBegin(of: state.journal)
+      {
+        return try mended(file, state)
+      }
+      try handle.close()
+      if file.length > 0 {
+        state.notices.append(movedAside(to: try moveAside(), state))
+        lost = state.forgetAll()
+      }
     }
-    try handle.synchronize()
-    guard rename(path + "-new", path) == 0 else {
-      throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+    if state.count > 0 {
+      state.notices.append(missing(state))
+      lost = state.forgetAll()
     }
-    try old.handle.close()
-    let moved = kept.map { block in
+    return Writer(handle: try handle(path, O_RDWR), live: [], end: 0, isNew: true)
+  }
+
+  /// Cuts off what follows the last block that counts, and removes the blocks that count no more.
+  private func mended(_ file: ArchiveFile, _ state: ArchiveState) throws -> Writer {
+    if unlink(path + "-new") != 0, errno != ENOENT { throw ArchiveProblem.ofLastCall }
+    let live = file.live(state)
+    var end = max(file.length, file.tornEnd ?? 0)
+    // If the last block is damaged, blocks that are found later may be its parts.
+    let isWhole = live.last.map { $0.number == state.last } ?? (state.count == 0)
+    if isWhole, !file.blocks.contains(where: { $0.journal != Array(state.journal) }) {
+      end = live.last?.end ?? 0
+      if end < file.length {
+        try file.handle.truncate(atOffset: UInt64(end))
+        try onStep?(.cut)
+      }
+    }
+    if end > file.length { try file.handle.truncate(atOffset: UInt64(end)) }
+    let begin = live.map(\.offset).min() ?? (isWhole ? end : 0)
+    guard begin > bound / 8, !isContinuing else {
+      return Writer(handle: file.handle, live: live, end: end, isNew: false)
+    }
+    return try copied(file, begin..<end, live)
+  }
+
+  /// Copies a part of the file to a new file, which takes its place.
+  private func copied(
+    _ file: ArchiveFile, _ range: Range<Int>, _ live: [ArchiveBlock]
+  ) throws -> Writer {
+    let copy = path + "-new"
+    let handle = try handle(copy, O_RDWR | O_TRUNC)
+    do {
+      var offset = range.lowerBound
+      while offset < range.upperBound {
+        let part = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
+        guard !part.isEmpty else { throw ArchiveProblem(.failed, detail: "it became shorter") }
+        try handle.write(contentsOf: part)
+        offset += part.count
+      }
+      try handle.synchronize()
+      try onStep?(.copied)
+      guard rename(copy, path) == 0 else { throw ArchiveProblem.ofLastCall }
+    } catch {
+      guard unlink(copy) == 0 || errno == ENOENT else { throw ArchiveProblem.ofLastCall }
+      throw error
+    }
+    try flushFolder()
+    try onStep?(.renamed)
+    try file.handle.close()
+    let moved = live.map { block in
       var block = block
-      block.offset -= begin
+      block.offset -= range.lowerBound
       return block
     }
-    return Writer(handle: handle, blocks: moved, end: offset - begin)
+    return Writer(handle: handle, live: moved, end: range.count, isNew: false)
+  }
+
+  /// Gives the file a name under which no store looks for it. Returns that name.
+  private func moveAside() throws -> String {
+    let aside = try Self.moveAside(path)
+    try flushFolder()
+    return aside
+  }
+
+  private static func moveAside(_ path: String) throws -> String {
+    var number = 1
+    while try exists("\(path).old-\(number)", ofAnyType: true) { number += 1 }
+    let aside = "\(path).old-\(number)"
+    guard rename(path, aside) == 0 else { throw ArchiveProblem.ofLastCall }
+    return aside
+  }
+
+  /// Moves the file of a store that is about to be moved. If something has the name already, that is
+  /// moved aside. Throws ``StoreError``.
+  static func move(from store: String, to other: String) throws {
+    let path = Self.path(beside: store)
+    let new = Self.path(beside: other)
+    do {
+      guard try exists(path) else { return }
+      if try exists(new, ofAnyType: true) { _ = try moveAside(new) }
+      guard rename(path, new) == 0 else { throw ArchiveProblem.ofLastCall }
+    } catch let problem as ArchiveProblem {
+      throw StoreError(
+        .notWritable, path: new, message: "The older conflicts could not be moved there.",
+        remedy: problem.remedy, detail: problem.detail)
+    }
   }
 
   private func handle(_ path: String, _ flags: Int32) throws -> FileHandle {
     let descriptor = StoreFileMode.open(path, flags, like: store)
-    guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    guard descriptor >= 0 else { throw ArchiveProblem.ofLastCall }
     return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
   }
 
@@ -192,157 +260,98 @@ final class ConflictArchive {
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
     let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: folder))
     if fsync(handle.fileDescriptor) != 0, errno == EIO || errno == ENOSPC {
-      throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+      throw ArchiveProblem.ofLastCall
     }
     try handle.close()
   }
 
-  /// Removes the file beside a store, if there is one.
-  static func remove(beside store: String) throws {
-    for path in [store + suffix, store + suffix + "-new"]
-    where FileManager.default.fileExists(atPath: path) {
-      do {
-        try FileManager.default.removeItem(atPath: path)
-      } catch {
-        throw StoreError(
-          .notWritable, path: path, message: "The file of older conflicts could not be removed.",
-          remedy: "Remove it yourself.", detail: "\(error)")
-      }
-    }
+  // MARK: - Warnings
+
+  private func missing(_ state: ArchiveState) -> SyncWarning {
+    var warning = SyncWarning(
+      .conflictArchive,
+      message: "\(state.count) older conflicts are gone: the file “\(path)” is missing. "
+        + "It was removed or moved, or the database was copied without it.")
+    warning.reason = "missing"
+    return warning
+  }
+
+  private func movedAside(to aside: String, _ state: ArchiveState) -> SyncWarning {
+    var warning = SyncWarning(
+      .conflictArchive,
+      message: "“\(path)” has no conflicts of this database"
+        + (state.count > 0 ? ", which had \(state.count) there" : "")
+        + ". It was moved to “\(aside)”. Remove that, unless it belongs to another database.")
+    warning.reason = "movedAside"
+    return warning
   }
 
   // MARK: - Reading
 
-  /// Returns the sound blocks, the oldest first; none if there is no file.
-  func blocks() throws -> [Block] { try reading { try Self.blocks(in: $0) } ?? [] }
-
-  /// Returns the entries of blocks of one journal, the newest first, and each number once. Leaves
-  /// out damaged blocks.
-  func entries(of blocks: [Block]) throws -> [ArchivedConflict] {
-    try reading { handle in
-      var seen: Set<Int64> = []
-      var found: [ArchivedConflict] = []
-      for block in blocks.reversed() {
-        for entry in try Self.entries(of: block, in: handle)?.reversed() ?? []
-        where seen.insert(entry.number).inserted {
-          found.append(entry)
-        }
-      }
-      return found.sorted { $0.number > $1.number }
-    } ?? []
-  }
-
-  /// Returns how many blocks cannot be read.
-  func damagedCount() throws -> Int {
-    try reading { handle in
-      try Self.blocks(in: handle).count { try Self.entries(of: $0, in: handle) == nil }
-    } ?? 0
-  }
-
-  private func reading<Result>(_ body: (FileHandle) throws -> Result) throws -> Result? {
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
-    return try performing {
+  /// Runs `body` with the file; returns `nil` if there is none. Throws ``ArchiveProblem``, and what
+  /// `body` throws.
+  func reading<Result>(_ body: (ArchiveFile) throws -> Result) throws -> Result? {
+    do {
+      guard try Self.exists(path) else { return nil }
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-      let result = try body(handle)
+      let file = try ArchiveFile(handle)
+      guard !file.isOfLaterVersion else { throw ArchiveProblem(.laterVersion) }
+      let result = try body(file)
       try handle.close()
       return result
+    } catch let error where error is CocoaError || error is POSIXError {
+      throw ArchiveProblem(error)
     }
   }
 
-  private static func read(_ count: Int, at offset: Int, _ handle: FileHandle) throws -> [UInt8] {
-    try handle.seek(toOffset: UInt64(offset))
-    return Array(try handle.read(upToCount: count) ?? Data())
-  }
-
-  /// Returns the blocks up to the last one that was written to its end.
-  private static func blocks(in handle: FileHandle) throws -> [Block] {
-    let length = Int(try handle.seekToEnd())
-    var blocks: [Block] = []
-    var offset = 0
-    while offset + headerCount <= length {
-      let header = try read(headerCount, at: offset, handle)
-      guard header.count == headerCount, Array(header[..<4]) == magic else { break }
-      let lengths = (1...3).map { field in
-        (0..<4).reduce(0) { $0 | Int(header[4 * field + $1]) << (8 * $1) }
-      }
-      var block = Block(
-        offset: offset, indexCount: lengths[0], lineCount: lengths[1], storedCount: lengths[2])
-      guard block.end <= length else { break }
-      let index = try read(block.indexCount, at: offset + headerCount, handle)
-      do {
-        block.index = try JSONDecoder().decode(Index.self, from: Data(index))
-      } catch {
-        block.index = nil
-      }
-      blocks.append(block)
-      offset = block.end
+  /// Returns whether a file is at a path. Throws ``ArchiveProblem`` if something else is, which must
+  /// not be opened.
+  private static func exists(_ path: String, ofAnyType: Bool = false) throws -> Bool {
+    var information = stat()
+    guard stat(path, &information) == 0 else {
+      guard errno == ENOENT else { throw ArchiveProblem.ofLastCall }
+      // A link that leads nowhere counts as something else.
+      guard lstat(path, &information) == 0 else { return false }
+      if ofAnyType { return true }
+      throw ArchiveProblem(.notAFile)
     }
-    // What was written last may not have reached the disk as a whole.
-    while let last = blocks.last, try entries(of: last, in: handle) == nil { blocks.removeLast() }
-    return blocks
+    guard ofAnyType || information.st_mode & S_IFMT == S_IFREG else {
+      throw ArchiveProblem(.notAFile)
+    }
+    return true
   }
 
-  /// Returns the entries of a block in order of its lines, or `nil` if it is damaged.
-  private static func entries(
-    of block: Block, in handle: FileHandle
-  ) throws -> [ArchivedConflict]? {
-    let bytes = try read(block.end - block.offset, at: block.offset, handle)
-    guard bytes.count == block.end - block.offset, block.index != nil else { return nil }
-    let content = bytes[headerCount...]
-    guard Array(bytes[16..<headerCount]) == hash(bytes[..<16], content) else { return nil }
+  // MARK: - Removing
+
+  /// Removes the file beside a store that has left its document. Leaves a file alone that has blocks
+  /// of other journals only.
+  ///
+  /// - Parameter journals: The journals of the store; `nil` if they are not known.
+  static func remove(beside store: String, of journals: Set<[UInt8]>?) throws {
+    let path = Self.path(beside: store)
     do {
-      let stored = Array(content[(headerCount + block.indexCount)...])
-      // Compression is left out where it does not pay.
-      let lines =
-        stored.count == block.lineCount
-        ? stored
-        : try stored.withUnsafeBytes {
-          try Deflate.inflate($0, count: block.lineCount, what: "conflicts")
-        }
-      return try lines.split(separator: UInt8(ascii: "\n")).map {
-        try JSONDecoder().decode(ArchivedConflict.self, from: Data($0))
-      }
-    } catch is CodecError {
-      return nil
-    } catch is DecodingError {
-      return nil
-    }
-  }
-
-  private static func encode(_ lines: [UInt8], _ index: [UInt8]) throws -> [UInt8] {
-    let stored = try lines.withUnsafeBytes { try Deflate.deflateIfSmaller($0) } ?? lines
-    var block = magic
-    for length in [index.count, lines.count, stored.count] {
-      block += (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) }
-    }
-    return block + hash(block[...], (index + stored)[...]) + index + stored
-  }
-
-  private static func hash(_ lengths: ArraySlice<UInt8>, _ content: ArraySlice<UInt8>) -> [UInt8] {
-    ContentHash(of: Array(lengths + content)).bytes
-  }
-
-  // MARK: - Errors
-
-  /// Runs `body`; turns errors of the file into errors of the store.
-  private func performing<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let error as StoreError {
-      throw error
-    } catch let error as CodecError {
-      throw error
+      guard try exists(path) else { return }
+      let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+      let found = Set(try ArchiveFile(handle).blocks.map(\.journal))
+      try handle.close()
+      if let journals, !found.isEmpty, found.isDisjoint(with: journals) { return }
+    } catch let problem as ArchiveProblem where problem.kind == .notAFile {
+      return
     } catch {
-      let code = (error as? POSIXError)?.code
-      let isFull =
-        (error as? CocoaError)?.code == .fileWriteOutOfSpace || code == .ENOSPC || code == .EDQUOT
-      throw StoreError(
-        isFull ? .noSpace : .notWritable, path: path,
-        message: "The file of older conflicts could not be read or written.",
-        remedy: isFull
-          ? "Free some space on the disk of the database."
-          : "Check that this user may read and write the file and its folder.",
-        detail: "\(error)")
+      // What cannot be read is removed nevertheless: the user asked for it.
+      guard unlink(path) != 0, errno != ENOENT else { return }
+      throw unremovable(path)
     }
+    for path in [path, path + "-new"] where unlink(path) != 0 && errno != ENOENT {
+      throw unremovable(path)
+    }
+  }
+
+  private static func unremovable(_ path: String) -> StoreError {
+    StoreError(
+      .notWritable, path: path,
+      message:
+        "The database has left the document, but the file with its older conflicts could not "
+        + "be removed.", remedy: "Remove it yourself.", detail: String(cString: strerror(errno)))
   }
 }

@@ -6,17 +6,27 @@ import SyncModel
 ///
 /// Its table stays within ``StoreOptions/conflictEntries`` and ``StoreOptions/conflictBytes``: the
 /// oldest entries leave it first, but never open ones. They go to the file beside the store
-/// (``ConflictArchive``) before they are removed. A store's snapshot has an empty journal.
+/// (``ConflictArchive``) before they are removed; if that cannot be written, they stay. A store's
+/// snapshot has an empty journal.
 final class ConflictJournal {
   let database: Database
   /// Milliseconds since 1970 when the transaction began.
   private let now: Int64
-  private var knownSummary: Summary?
+  var knownSummary: Summary?
   /// The greatest size of the table.
-  private let bound: Bound
+  let bound: Bound
   /// The file beside the store; `nil` if entries that leave the table are only counted.
   let archive: ConflictArchive?
-  private let names: ArchivedNames
+  /// The bytes that mark the store's blocks in the file from the first one on.
+  let firstMark: [UInt8]
+  let names: ArchivedNames
+  /// Entries that are on their way to the file.
+  var leaving = LeavingConflicts()
+  /// Whether the file could not be written in this transaction.
+  var hasArchiveFailed = false
+  /// The number of the last entry before the transaction; `nil` until it adds one, and once the
+  /// entries up to it have left the table.
+  var lastOfOthers: Int64?
   /// Entries that are not written yet and that will not change any more in this transaction.
   private var pending = PendingConflicts()
   private var insertion: SQLStatement?
@@ -30,13 +40,15 @@ final class ConflictJournal {
     var bytes = 16 << 20
   }
 
+  /// - Parameter client: The client that the store is.
   init(
     _ database: Database, bound: Bound, archive: ConflictArchive? = nil, clients: ClientRegistry,
-    now: Int64
+    client: ClientIdentifier, now: Int64
   ) {
     self.database = database
     self.bound = bound
     self.archive = archive
+    firstMark = client.bits.bytes
     names = ArchivedNames(database, clients)
     self.now = now
   }
@@ -73,38 +85,21 @@ final class ConflictJournal {
   }
 
   /// Adds an entry that will not change any more in this transaction. Beyond the bound, the oldest
-  /// of these entries go to the archive.
+  /// of these entries go to the file.
   func addSettled(_ entry: Entry) throws {
-    for old in pending.add(try numbered(entry), within: bound) { try moveOut(old) }
-  }
-
-  /// Writes an entry that leaves the table, or never comes to it, to the archive.
-  private func moveOut(_ entry: Entry) throws {
-    guard let archive else {
-      knownSummary?.dropped.add(1, at: entry.at)
-      return
+    for old in pending.add(try numbered(entry), within: bound) {
+      try moveOutOthers()
+      try moveOut(old, isInTable: false)
     }
-    var archived = knownSummary?.archived ?? Archived()
-    try archive.append(try names.archived(entry), of: archived.journal)
-    archived.moved.add(1, at: entry.at)
-    knownSummary?.archived = archived
-  }
-
-  /// Notes that an entry comes back from the archive: ``write(_:)`` enters it in the table again.
-  func takeBack() throws {
-    var summary = try summary()
-    // A store that was restored may know of fewer entries than the file has.
-    if let moved = summary.archived?.moved {
-      summary.archived?.moved.count = max(moved.count - 1, 0)
-    }
-    knownSummary = summary
   }
 
   private func numbered(_ entry: Entry) throws -> Entry {
-    if knownSummary == nil { knownSummary = try summary() }
-    knownSummary?.last += 1
+    var summary = try summary()
+    lastOfOthers = lastOfOthers ?? summary.last
+    summary.last += 1
+    knownSummary = summary
     var entry = entry
-    entry.number = knownSummary?.last ?? 0
+    entry.number = summary.last
     entry.at = now
     return entry
   }
@@ -212,7 +207,14 @@ final class ConflictJournal {
   /// Returns the entries that meet an SQL condition, the newest first.
   func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
     try writePending()
-    return try StoredRow.fetchAll(
+    return try storedEntries(condition, arguments)
+  }
+
+  /// Does the same without writing the added entries that are still in memory.
+  func storedEntries(
+    _ condition: String, _ arguments: StatementArguments
+  ) throws -> [Entry] {
+    try StoredRow.fetchAll(
       database, sql: "SELECT * FROM docsync_conflict \(condition) ORDER BY number DESC",
       arguments: arguments
     ).map(Self.entry)
@@ -262,10 +264,10 @@ final class ConflictJournal {
   struct Summary: Codable, StoredValue {
     /// The number of the last entry.
     var last: Int64 = 0
-    /// The entries that no archive was there for.
+    /// The entries that are no longer kept.
     var dropped = Conflict.Dropped()
-    /// The entries that went to the archive; `nil` if there are none.
-    var archived: Archived?
+    /// What is known of the file beside the store; `nil` if no entry has left the table.
+    var archive: ArchiveState?
 
     /// The number is counted on from, and the count is added to.
     func checkNumbers() throws {
@@ -273,19 +275,8 @@ final class ConflictJournal {
       try StoredNumbers.check("dropped.count", count: dropped.count)
       try StoredNumbers.check("dropped", milliseconds: dropped.firstMilliseconds)
       try StoredNumbers.check("dropped", milliseconds: dropped.lastMilliseconds)
-      guard let moved = archived?.moved else { return }
-      try StoredNumbers.check("archived.count", count: moved.count)
-      try StoredNumbers.check("archived", milliseconds: moved.firstMilliseconds)
-      try StoredNumbers.check("archived", milliseconds: moved.lastMilliseconds)
+      try archive?.checkNumbers()
     }
-  }
-
-  /// What the store knows of its entries in the archive.
-  struct Archived: Codable {
-    /// A random name: another store's entries in the same file have another one.
-    var journal = ClientIdentifier.random().description
-    /// The entries that went there and did not come back. The archive may have lost some.
-    var moved = Conflict.Dropped()
   }
 
   func summary() throws -> Summary {
@@ -298,54 +289,8 @@ final class ConflictJournal {
     guard knownSummary != nil else { return }
     try writePending()
     try trim()
-    try archive?.flush()
     try MetaTable.write(
       .conflictJournal, to: Array(JSONEncoder().encode(try summary())), database)
     knownSummary = nil
-  }
-
-  /// Moves the oldest entries that are not open to the archive until the rest is within the bound.
-  /// The newest one stays, however large it is.
-  private func trim() throws {
-    let total = try SQLStatement(
-      "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
-    guard try total.step() else { return }
-    var count = Int(total.integer(at: 0))
-    var size = Int(total.integer(at: 1))
-    total.reset()
-    guard count > bound.entries || size > bound.bytes else { return }
-    let candidates = try SQLStatement(
-      "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' AND number < ? "
-        + "ORDER BY number", on: database)
-    candidates.bind(try summary().last, at: 1)
-    var leaving: [(number: Int64, at: Int64)] = []
-    while count > bound.entries || size > bound.bytes, try candidates.step() {
-      leaving.append((candidates.integer(at: 0), candidates.integer(at: 1)))
-      count -= 1
-      size -= Int(candidates.integer(at: 2))
-    }
-    candidates.reset()
-    for (number, at) in leaving {
-      do {
-        if let entry = try entry(number) { try moveOut(entry) }
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-        // A damaged entry must not stop a synchronization.
-        knownSummary?.dropped.add(1, at: at)
-      } catch let error as StoreError where error.code == .damaged {
-        knownSummary?.dropped.add(1, at: at)
-      }
-    }
-    try database.execute(
-      sql: "DELETE FROM docsync_conflict WHERE status <> 'open' AND number <= ?",
-      arguments: [leaving.last?.number ?? 0])
-  }
-}
-
-extension Conflict.Dropped {
-  /// Counts entries that were noticed at a time.
-  mutating func add(_ number: Int, at time: Int64) {
-    count += number
-    firstMilliseconds = min(firstMilliseconds ?? time, time)
-    lastMilliseconds = max(lastMilliseconds ?? time, time)
   }
 }

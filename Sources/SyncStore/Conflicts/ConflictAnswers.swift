@@ -14,8 +14,7 @@ struct ConflictAnswers {
     if let entry = try session.conflicts.journal.entry(number) { return entry }
     if let archived = try session.conflicts.journal.archivedEntry(number) {
       guard
-        let entry = try ConflictNames(session: session).entry(
-          archived.entry, registers: true)
+        let entry = try ConflictNames(session: session).entry(archived.entry, registers: true)
       else {
         throw refused(
           number,
@@ -98,7 +97,7 @@ struct ConflictAnswers {
   private func put(
     _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status
   ) throws {
-    let entries = try register(of: entry)
+    let (entries, blocks) = try register(of: entry)
     try refusing(entry.number) {
       guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
         throw LocalEdits.Refusal(message: "Its table does not exist any more.")
@@ -123,38 +122,48 @@ struct ConflictAnswers {
     }
     let journal = session.conflicts.journal
     for var entry in entries {
-      if try journal.entry(entry.number) == nil { try journal.takeBack() }
+      if let block = blocks[entry.number] { try journal.takeBack(from: block) }
       entry.status = status
       entry.outcome = side
       try journal.write(entry)
     }
   }
 
-  /// Returns an entry, and the entries of the same two edits to columns that belong to its column.
+  /// Returns an entry, and the entries of the same two edits to columns that belong to its column;
+  /// for those that are in the file beside the store, the numbers of their blocks.
   private func register(
     of entry: ConflictJournal.Entry
-  ) throws -> [ConflictJournal.Entry] {
+  ) throws -> ([ConflictJournal.Entry], blocks: [Int64: UInt64]) {
+    let journal = session.conflicts.journal
+    let archived =
+      try journal.entry(entry.number) == nil ? journal.archivedEntry(entry.number) : nil
+    var blocks: [Int64: UInt64] = [:]
+    if let archived { blocks[entry.number] = archived.block }
     guard let column = entry.column,
       let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
       let register = table.registers[column]
-    else { return [entry] }
-    let journal = session.conflicts.journal
+    else { return ([entry], blocks) }
     let kept = try journal.entries(
       "WHERE tbl = ? AND identity = ? AND number <> ?",
       [entry.row.table, Data(entry.row.identity.bytes), entry.number])
     let names = ConflictNames(session: session)
-    let archived = try (journal.archivedEntry(entry.number)?.neighbors ?? []).filter {
-      $0.number != entry.number && Array($0.identity) == entry.row.identity.bytes
-    }.compactMap { try names.entry($0, registers: true) }.filter { other in
-      other.row == entry.row && !kept.contains { $0.number == other.number }
+    // The last block with an entry has its last state.
+    var others: [Int64: (entry: ConflictJournal.Entry, block: UInt64)] = [:]
+    for neighbor in archived?.neighbors ?? []
+    where neighbor.entry.number != entry.number
+      && Array(neighbor.entry.identity) == entry.row.identity.bytes
+    {
+      guard let other = try names.entry(neighbor.entry, registers: true) else { continue }
+      others[other.number] = (other, neighbor.block)
     }
-    let others = kept + archived
-    return [entry]
-      + others.filter { other in
-        other.kind == .cell && other.status == entry.status
-          && other.localStamp == entry.localStamp && other.remoteStamp == entry.remoteStamp
-          && (other.column.map(register.contains) ?? false)
-      }
+    for entry in kept { others[entry.number] = nil }
+    let found = (kept + others.values.map(\.entry)).filter { other in
+      other.row == entry.row && other.kind == .cell && other.status == entry.status
+        && other.localStamp == entry.localStamp && other.remoteStamp == entry.remoteStamp
+        && (other.column.map(register.contains) ?? false)
+    }.sorted { $0.number < $1.number }
+    for entry in found { blocks[entry.number] = others[entry.number]?.block }
+    return ([entry] + found, blocks)
   }
 
   private func refusing(_ number: Int64, _ body: () throws -> Void) throws {

@@ -96,7 +96,8 @@ final class StoreSession {
     ownClient = client
     conflicts = ConflictRecorder(
       journal: ConflictJournal(
-        database, bound: settings.journal, archive: settings.archive, clients: clients, now: now),
+        database, bound: settings.journal, archive: settings.archive, clients: clients,
+        client: client, now: now),
       own: own, now: now)
     guard let key = try MetaTable.read(.fingerprintKey, database), let hash = SipHash(key: key)
     else {

@@ -42,6 +42,8 @@ struct Status: Verb {
     var rowsWithoutKey: NamedValues<Int>
     /// Tables that cannot be synchronized; absent if there are none.
     var unsuitableTables: [UnsuitableTableJSON]?
+    /// Why older conflicts stay in the database; absent if they do not.
+    var conflictArchiveProblem: String?
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -67,7 +69,8 @@ struct Status: Verb {
         unknownNames: status.unknownNames,
         incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
         unsuitableTables: status.unsuitableTables.isEmpty
-          ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
+          ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init),
+        conflictArchiveProblem: status.conflictArchiveProblem)
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       return Outcome(
         json: result, lines: Self.lines(result, status, unsettled, names),
@@ -114,6 +117,9 @@ struct Status: Verb {
         "\(counted(unsettled.openConflicts, "question")) open. "
           + "Show them: docsync conflicts \(shellWord(result.store)) --open",
       ]
+    }
+    if let problem = status.conflictArchiveProblem {
+      lines += ["", printable("warning: " + problem)]
     }
     if !status.unknownNames.isEmpty {
       lines += [

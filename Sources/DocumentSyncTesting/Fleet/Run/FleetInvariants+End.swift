@@ -17,7 +17,7 @@ extension FleetInvariants {
     guard !lost.isEmpty else { return }
     for device in devices {
       var journaled: Set<LostValues.Loss> = []
-      for conflict in try device.store.conflicts(includesArchived: true) {
+      for conflict in try allConflicts(of: device) {
         let table = device.version.sharedName(of: conflict.table)
         let row = OracleKey(table: table, identity: conflict.identity)
         for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
@@ -35,6 +35,32 @@ extension FleetInvariants {
             + missing.map(\.description).joined(separator: "\n  "))
       }
     }
+  }
+
+  /// Returns the entries in the store and in the file beside it.
+  private func allConflicts(of device: FleetDevice) throws -> [Conflict] {
+    let places = try device.store.conflictPlaces()
+    guard places.dropped.count == 0, places.unreadable == 0, places.problem == nil else {
+      throw FleetFailure(
+        .lost,
+        "the journal of device \(device.number) has lost \(places.dropped.count) entries, and "
+          + "\(places.unreadable) cannot be read: \(places.problem ?? "no problem")")
+    }
+    var found: [Conflict] = []
+    var next: Int64?
+    repeat {
+      let page = try device.store.conflicts(before: next, limit: 20)
+      found += page.conflicts
+      next = page.next
+    } while next != nil
+    guard Set(found.map(\.number)).count == found.count,
+      found.count == places.inTable + places.inArchive
+    else {
+      throw FleetFailure(
+        .bookkeeping,
+        "the journal of device \(device.number) has \(found.count) entries: \(places)")
+    }
+    return found
   }
 
   /// Checks that no store has more entries than the bound of the journal, apart from open questions.
