@@ -99,7 +99,8 @@ import Testing
   @Test(arguments: [
     ["resolve", "1"], ["resolve", "1", "--local", "--remote"], ["show"], ["list", "3"],
     ["show", "zero"], ["policy", "notes="], ["policy", "=ask"], ["restore", "1", "--value", "x"],
-    ["show", "1", "--open"], ["show", "1", "--all"], ["--all", "--open"], ["delete"],
+    ["show", "1", "--open"], ["show", "1", "--all"], ["--all", "--open"], ["--before", "3"],
+    ["--all", "--limit", "0"], ["delete"],
   ])
   func aWrongCommandLineIsRefused(words: [String]) throws {
     let result = try Executable.run(["conflicts", "b.db"] + words, in: scratch.path)
@@ -125,7 +126,12 @@ import Testing
     #expect(list.output.contains("\(sentence); --all lists these, too"))
     #expect(list.output.split(separator: "\n").count == 10_001)
     let all = try scratch.succeed("conflicts", "b.db", "--all", "--json").json()
-    #expect((all["conflicts"] as? [Any])?.count == 10_200)
+    #expect((all["conflicts"] as? [Any])?.count == 10_000)
+    #expect(all["next"] as? Int == 201)
+    let rest = try scratch.succeed("conflicts", "b.db", "--all", "--before", "201", "--json").json()
+    #expect((rest["conflicts"] as? [Any])?.count == 200 && rest["next"] == nil)
+    let some = try scratch.succeed("conflicts", "b.db", "--all", "--limit", "2")
+    #expect(some.output.contains("More: docsync conflicts b.db --all --before 10199"))
     #expect((all["places"] as? [String: Any])?["inArchiveCount"] as? Int == 200)
     let shown = try scratch.succeed("conflicts", "b.db", "show", "1")
     #expect(shown.output.contains("1, settled, archived"))
