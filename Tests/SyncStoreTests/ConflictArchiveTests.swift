@@ -100,6 +100,19 @@ import Testing
     }
   }
 
+  @Test func whatHasToLeaveTogetherWithEarlierConflictsLeavesOnce() throws {
+    let pair = try Disagreement(2)
+    try pair.one.run(
+      "INSERT INTO note VALUES " + (1...9).map { "('\($0)', 1, 1)" }.joined(separator: ", "))
+    try exchange([pair.one, pair.two])
+    try pair.one.run("UPDATE note SET a = 'one'")
+    try pair.two.run("UPDATE note SET a = 'two'")
+    try exchange([pair.one, pair.two])
+    #expect(try pair.numbers() == (1...12).reversed())
+    let places = try pair.one.store.conflictPlaces()
+    #expect(places.inTable == 3 && places.inArchive == 9 && places.unreadable == 0)
+  }
+
   @Test func theFileStaysWithinItsBoundAndItsOldestEntriesGo() throws {
     let pair = try Disagreement(40, archiveBytes: 4_000)
     let places = try pair.one.store.conflictPlaces()

@@ -88,6 +88,8 @@ extension ConflictJournal {
   /// Moves the oldest entries that are not open to the file until the rest is within the bound. The
   /// newest one stays, however large it is.
   func trim() throws {
+    // The table has them until then, and they would leave it once more.
+    try flushLeaving()
     let total = try SQLStatement(
       "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
     guard try total.step() else { return }

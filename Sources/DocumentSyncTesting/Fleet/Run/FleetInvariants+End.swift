@@ -58,7 +58,10 @@ extension FleetInvariants {
     else {
       throw FleetFailure(
         .bookkeeping,
-        "the journal of device \(device.number) has \(found.count) entries: \(places)")
+        "the journal of device \(device.number) has the entries "
+          + found.map {
+            "\($0.number)\($0.isArchived ? " in the file" : "") (\($0.kind), \($0.status))"
+          }.joined(separator: ", ") + ": \(places)")
     }
     return found
   }
