@@ -165,6 +165,8 @@ public struct Conflict: Hashable, Sendable {
   public var message: String?
   /// What is shown now; `nil` if the table or the column is not synchronized any more.
   public var now: Present?
+  /// Whether the entry is in the file beside the store, to which the oldest ones go.
+  public var isArchived = false
 
   /// Creates an entry from its parts.
   package init(
@@ -203,7 +205,41 @@ extension Conflict {
 }
 
 extension Conflict {
-  /// The entries that the conflict journal has dropped to stay within its bound.
+  /// How many entries of the conflict journal are where.
+  public struct Places: Hashable, Sendable {
+    /// The number of entries in the store.
+    public var inTable: Int
+    /// The number of entries in the file beside the store, to which the oldest ones go.
+    public var inArchive = 0
+    /// The number of entries that should be in the file and cannot be read: it is damaged or missing.
+    public var unreadable = 0
+    /// The path of the file; `nil` if no entry has left the store.
+    public var archive: String?
+    /// Why the file cannot be read or written, and what to do; `nil` if it can.
+    public var problem: String?
+    /// The entries that are no longer kept.
+    public var dropped = Dropped()
+
+    /// Creates a value for a journal that is in the store alone.
+    package init(inTable: Int) { self.inTable = inTable }
+  }
+
+  /// A part of the conflict journal, the newest entries first.
+  public struct Page: Hashable, Sendable {
+    /// The entries.
+    public var conflicts: [Conflict]
+    /// The number before which the next page begins; `nil` if this is the last one.
+    public var next: Int64?
+
+    /// Creates a page from its parts.
+    package init(conflicts: [Conflict], next: Int64?) {
+      self.conflicts = conflicts
+      self.next = next
+    }
+  }
+
+  /// The entries that the conflict journal does not have any more: the oldest ones in the file
+  /// beside the store are removed if it becomes too long.
   public struct Dropped: Hashable, Sendable, Codable {
     /// The number of dropped entries. The journal drops only decided ones.
     public var count = 0

@@ -2,7 +2,7 @@ import CDeflate
 
 /// Compression of whole buffers in the deflate format (RFC 1951) by libdeflate, which takes half as
 /// long as zlib.
-enum Deflate {
+package enum Deflate {
   /// The level of compression. Which one pays depends on the data.
   struct Effort {
     var level: Int32
@@ -14,7 +14,7 @@ enum Deflate {
   }
 
   /// Compresses `bytes`; returns `nil` if they would not become smaller.
-  static func deflateIfSmaller(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8]? {
+  package static func deflateIfSmaller(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8]? {
     try deflateIfSmaller(bytes, effort: .thorough)
   }
 
@@ -36,7 +36,7 @@ enum Deflate {
   }
 
   /// Decompresses to exactly `count` bytes. The caller has checked `count` against its caps.
-  static func inflate(
+  package static func inflate(
     _ bytes: UnsafeRawBufferPointer, count: Int, what: String
   ) throws -> [UInt8] {
     var failure: CodecError?

@@ -48,6 +48,9 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     /// The other devices stopped waiting for this device and removed commands that it had not read.
     /// It never gets the commands for the application among them.
     public static let commandsMissed = Code(rawValue: "commandsMissed")
+    /// The file beside the store with older conflicts is missing, belongs to another store, or cannot
+    /// be written; ``reason`` is the reason. If it cannot be written, the conflicts stay in the store.
+    public static let conflictArchive = Code(rawValue: "conflictArchive")
   }
 
   /// The kind of warning.
@@ -56,7 +59,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var table: SQLName?
   /// The columns concerned, or the names that this store does not know, in order.
   public var names: [SQLName] = []
-  /// Why rows are parked.
+  /// Why rows are parked, or what is wrong with a file.
   public var reason: String?
   /// How many times the device noticed it.
   public var count = 1

@@ -99,11 +99,60 @@ import Testing
   @Test(arguments: [
     ["resolve", "1"], ["resolve", "1", "--local", "--remote"], ["show"], ["list", "3"],
     ["show", "zero"], ["policy", "notes="], ["policy", "=ask"], ["restore", "1", "--value", "x"],
-    ["show", "1", "--open"], ["delete"],
+    ["show", "1", "--open"], ["show", "1", "--all"], ["--all", "--open"], ["--before", "3"],
+    ["--all", "--limit", "0"], ["delete"],
   ])
   func aWrongCommandLineIsRefused(words: [String]) throws {
     let result = try Executable.run(["conflicts", "b.db"] + words, in: scratch.path)
     #expect(result.status == 2)
+  }
+
+  /// More than the database keeps.
+  @Test func olderConflictsAreInAFileBesideTheDatabase() throws {
+    try scratch.sql(
+      "b.db",
+      "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10200) "
+        + "INSERT INTO notes (title) SELECT 'n' FROM n WHERE i > (SELECT count(*) FROM notes)")
+    try scratch.succeed("sync", "b.db", "a.db")
+    try scratch.sql("b.db", "UPDATE notes SET title = 'from b'")
+    try scratch.sql("a.db", "UPDATE notes SET title = 'from a'")
+    try scratch.succeed("sync", "a.db")
+    let sentence = "10200 conflicts: 10000 in the journal, 200 in b.db-docsync-conflicts"
+    let sync = try scratch.succeed("sync", "b.db")
+    #expect(sync.output.contains("In all \(sentence)."))
+    let file = scratch.path + "/b.db-docsync-conflicts"
+    #expect(FileManager.default.fileExists(atPath: file))
+    let list = try scratch.succeed("conflicts", "b.db")
+    #expect(list.output.contains("\(sentence); --all lists these, too"))
+    #expect(list.output.split(separator: "\n").count == 10_001)
+    let all = try scratch.succeed("conflicts", "b.db", "--all", "--json").json()
+    #expect((all["conflicts"] as? [Any])?.count == 10_000)
+    #expect(all["next"] as? Int == 201)
+    let rest = try scratch.succeed("conflicts", "b.db", "--all", "--before", "201", "--json").json()
+    #expect((rest["conflicts"] as? [Any])?.count == 200 && rest["next"] == nil)
+    let some = try scratch.succeed("conflicts", "b.db", "--all", "--limit", "2")
+    #expect(some.output.contains("More: docsync conflicts b.db --all --before 10199"))
+    #expect((all["places"] as? [String: Any])?["inArchiveCount"] as? Int == 200)
+    let shown = try scratch.succeed("conflicts", "b.db", "show", "1")
+    #expect(shown.output.contains("1, settled, archived"))
+    try scratch.succeed("conflicts", "b.db", "restore", "1", "--local")
+    #expect(
+      try scratch.succeed("conflicts", "b.db", "show", "1").output
+        .contains("now       'from b' (the local value)"))
+    try scratch.succeed("verify", "b.db")
+    try scratch.succeed("sync", "b.db")
+    try scratch.succeed("leave", "b.db", "--yes")
+    #expect(!FileManager.default.fileExists(atPath: file))
+  }
+
+  @Test func aDatabaseThatIsReplacedTakesTheFileAlong() throws {
+    let file = scratch.path + "/b.db-docsync-conflicts"
+    try "older".write(toFile: file, atomically: false, encoding: .utf8)
+    try scratch.succeed("join", "b.db", "--directory", "shared", "--replace")
+    #expect(!FileManager.default.fileExists(atPath: file))
+    let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
+    #expect(
+      names.contains { $0.hasPrefix("b.db.backup-") && $0.hasSuffix("-docsync-conflicts") })
   }
 
   @Test func aDeletionAgainstAnEditIsWarnedOf() throws {

@@ -112,6 +112,25 @@ import Testing
     var dropped = Conflict.Dropped()
     (dropped.firstMilliseconds, dropped.lastMilliseconds) = (1, 2)
     try expect("object-dropped", DroppedConflictsJSON(dropped))
+    var places = Conflict.Places(inTable: 1)
+    places.archive = "a.db-docsync-conflicts"
+    places.problem = "a sentence"
+    try expect(
+      "object-conflicts",
+      SchemaJSON(
+        Conflicts.List(
+          store: "a.db", openConflicts: 0, dropped: DroppedConflictsJSON(dropped),
+          places: ConflictPlacesJSON(places), conflicts: [], next: 7)))
+    try expect(
+      "object-status",
+      SchemaJSON(
+        Status.Result(
+          store: "a.db", document: "a", application: "docsync", directory: "shared",
+          isDirectoryThere: true, directoryState: .there, client: client.description,
+          clientName: "A", unsentEdits: 0, unsentChangeSets: 0, lastNumber: 0,
+          applied: VectorJSON(VersionVector()), waiting: [], openConflicts: 0, parked: [],
+          tables: [], leftOut: NamedValues([:]), unknownNames: [], incompleteNames: [],
+          rowsWithoutKey: NamedValues([:]), conflictArchiveProblem: "a sentence")))
     let side = Conflict.Side(stamp: nil, cells: nil)
     let conflict = Conflict(
       number: 1, milliseconds: 1, kind: .cell, table: "notes",

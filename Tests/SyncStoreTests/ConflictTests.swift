@@ -414,48 +414,6 @@ extension Device {
     #expect(try one.store.conflict(1).status == .settled)
   }
 
-  @Test func theJournalStaysWithinItsBoundsAndSaysWhatWent() throws {
-    var options = StoreOptions()
-    options.conflictEntries = 3
-    let (one, two) = try pair(options: options)
-    for round in 0..<8 {
-      try one.run("UPDATE note SET a = 'one \(round)' WHERE id = 'x'")
-      try two.run("UPDATE note SET a = 'two \(round)' WHERE id = 'x'")
-      try exchange([one, two])
-    }
-    #expect(try one.store.conflicts().map(\.number) == [8, 7, 6])
-    let dropped = try one.store.droppedConflicts()
-    #expect(dropped.count == 5)
-    #expect(dropped.firstMilliseconds != nil && dropped.lastMilliseconds != nil)
-  }
-
-  @Test(arguments: ["", "; DELETE FROM note WHERE id = 'y'"])
-  func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersCounted(deletion: String) throws {
-    var options = StoreOptions()
-    options.conflictEntries = 10
-    let (one, two) = try pair(options: options)
-    for device in [one, two] {
-      try device.run("UPDATE note SET a = 'before' WHERE id = 'x'")
-    }
-    // Otherwise equal values would be no conflict.
-    try two.run("UPDATE note SET a = 'other' WHERE id = 'x'")
-    try exchange([one, two])
-    try one.run(
-      "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
-        + "INSERT INTO note (id, a) SELECT 'n' || i, '' FROM n")
-    try exchange([one, two])
-    try one.run("UPDATE note SET a = 'one'")
-    try two.run("UPDATE note SET a = 'two'" + deletion)
-    try exchange([one, two])
-    for device in [one, two] {
-      let numbers = try device.store.conflicts().map(\.number)
-      let last = try #require(numbers.first)
-      #expect(numbers == Array(stride(from: last, to: last - 10, by: -1)))
-      #expect(try device.store.droppedConflicts().count == Int(last) - 10)
-      #expect(last > 3000)
-    }
-  }
-
   @Test func largeValuesMakeTheJournalKeepFewer() throws {
     var options = StoreOptions()
     options.conflictBytes = 5_000
@@ -468,7 +426,7 @@ extension Device {
     try two.run("UPDATE note SET a = 'two'")
     try exchange([one, two])
     #expect(try one.store.conflicts().count == 4)
-    #expect(try one.store.droppedConflicts().count == 7)
+    #expect(try one.store.conflictPlaces().inArchive == 7)
   }
 
   @Test func openQuestionsAreNotDropped() throws {

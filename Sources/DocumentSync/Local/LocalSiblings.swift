@@ -34,7 +34,7 @@ struct LocalSiblings {
   }
 
   /// Puts the new store into the file of a database, in one step. The database
-  /// becomes a backup, at the returned path.
+  /// becomes a backup, at the returned path, with a copy of its older conflicts.
   ///
   /// - Parameter copy: The copy of the database that the replacement has made.
   func putIntoPlace(
@@ -43,6 +43,8 @@ struct LocalSiblings {
   ) throws -> String {
     let backup = backup(milliseconds)
     do {
+      // The former store has its own file until the new one is in place.
+      try copyOlderConflicts(to: backup)
       try FileManager.default.moveItem(atPath: copy, toPath: backup)
       try FileFlush.flush(folder)
     } catch {
@@ -51,15 +53,41 @@ struct LocalSiblings {
     do {
       try replacement.run(byStoreAt: new, checkCancellation: checkCancellation)
     } catch {
-      if !replacement.mayHaveWritten { try FileManager.default.removeItem(atPath: backup) }
+      if !replacement.mayHaveWritten {
+        try remove([backup, backup + LocalStore.archiveSuffix])
+      }
       throw error
     }
+    do {
+      try remove([store + LocalStore.archiveSuffix])
+      // A merge may have had more conflicts than the new store holds.
+      try LocalStore.moveArchive(from: new, to: store)
+      try FileFlush.flush(folder)
+    } catch {
+      throw failure(error, "The file with older conflicts could not be moved.")
+    }
     return backup
+  }
+
+  private func copyOlderConflicts(to backup: String) throws {
+    let conflicts = store + LocalStore.archiveSuffix
+    guard FileManager.default.fileExists(atPath: conflicts) else { return }
+    try FileManager.default.copyItem(atPath: conflicts, toPath: backup + LocalStore.archiveSuffix)
+    try FileFlush.flush(backup + LocalStore.archiveSuffix)
+  }
+
+  private func remove(_ paths: [String]) throws {
+    for path in paths where FileManager.default.fileExists(atPath: path) {
+      try FileManager.default.removeItem(atPath: path)
+    }
   }
 
   /// Moves the new store to its path, in one step. If `existing` allows that, it
   /// first moves a file there that is no database to the returned path, as a
   /// backup.
+  ///
+  /// The companions of an old store in WAL mode move with it, since they are
+  /// part of it, and so does the file with its older conflicts.
   func moveIntoPlace(
     _ new: String, existing: ExistingFile, milliseconds: Int64, _ options: StoreOptions
   ) throws -> String? {
@@ -75,6 +103,9 @@ struct LocalSiblings {
       backup = try moveAway(milliseconds)
     }
     do {
+      // A merge may have had more conflicts than the new store holds. Without their store, the next
+      // one at its path moves them aside.
+      try LocalStore.moveArchive(from: new, to: store)
       // Throws if a file exists there by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
       // Flushes the file itself once more: FAT keeps its length in its folder.
@@ -132,7 +163,7 @@ struct LocalSiblings {
   private func moveAway(_ milliseconds: Int64) throws -> String {
     let backup = backup(milliseconds)
     do {
-      for companion in ["-wal", "-shm", "-journal", ""]
+      for companion in ["-wal", "-shm", "-journal", "", LocalStore.archiveSuffix]
       where FileManager.default.fileExists(atPath: store + companion) {
         try FileManager.default.moveItem(atPath: store + companion, toPath: backup + companion)
       }

@@ -9,9 +9,32 @@ import SyncStore
 /// one that waits for an answer. Answers and restored values are ordinary
 /// edits: the synchronization under way or the next one sends them.
 extension DocumentSyncManager {
-  /// Returns the entries of the journal, the newest first.
+  /// Returns the entries of the journal that are in the store, the newest first. Older ones are in the
+  /// file beside it: see ``conflicts(before:limit:)``.
+  ///
+  /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
   public func conflicts(onlyOpen: Bool = false) async throws -> [Conflict] {
     try await use("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
+  }
+
+  /// Returns a part of the journal, the newest entries first: those in the store and those in the file
+  /// beside it, to which the oldest ones go. It leaves out what cannot be read (``conflictPlaces()``).
+  ///
+  /// ```swift
+  /// var next: Int64?
+  /// repeat {
+  ///   let page = try await manager.conflicts(before: next, limit: 1000)
+  ///   show(page.conflicts)
+  ///   next = page.next
+  /// } while next != nil
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - number: The number before which the part begins, as the part before it gives it; `nil` for the
+  ///     first one.
+  ///   - limit: The most entries of the part.
+  public func conflicts(before number: Int64?, limit: Int) async throws -> Conflict.Page {
+    try await use("list the conflicts") { try $0.conflicts(before: number, limit: max(limit, 1)) }
   }
 
   /// Returns one entry of the journal. Throws `noSuchConflict`.
@@ -24,7 +47,12 @@ extension DocumentSyncManager {
     try await use("count the conflicts") { try $0.openConflictCount() }
   }
 
-  /// Returns which entries the journal has dropped to stay within its limit.
+  /// Returns how many entries of the journal are in the store, and how many in the file beside it.
+  public func conflictPlaces() async throws -> Conflict.Places {
+    try await use("list the conflicts") { try $0.conflictPlaces() }
+  }
+
+  /// Returns which entries the journal does not have any more.
   public func droppedConflicts() async throws -> Conflict.Dropped {
     try await use("list the conflicts") { try $0.droppedConflicts() }
   }

@@ -49,7 +49,9 @@ extension SyncPass {
           ? "an excluded table is missing. " : "a table stays on this device. ")
           + "\(table.explanation) \(table.remedy)")
     }
+    session.report.warnings += try store.settleConflictArchive()
     session.report.openConflicts = try store.openConflictCount()
+    if session.report.conflicts > 0 { session.report.conflictPlaces = try store.conflictPlaces() }
     session.report.pendingCommands = try store.pendingEvents().count
     if session.report.rebootstrap != nil {
       try records.keep(nil as SyncReport.Rebootstrap?)

@@ -71,6 +71,9 @@ public struct SyncReport: Hashable, Sendable {
   /// Cells and rows that two sides changed concurrently. The conflict journal
   /// contains the side that lost.
   public var conflicts = 0
+  /// How many entries of the conflict journal are where at the end of the run; `nil` if the run had
+  /// no conflicts.
+  public var conflictPlaces: Conflict.Places?
   /// The conflicts that this run has left undecided, by their numbers in the
   /// journal. They may have been answered by the end of the run.
   public var questions: [Int64] = []

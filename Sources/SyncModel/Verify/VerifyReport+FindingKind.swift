@@ -183,6 +183,8 @@ extension VerifyReport.Finding {
     case inboxDamaged
     /// An entry of the conflict journal cannot be read.
     case journalDamaged
+    /// The file with older conflicts is missing, is damaged, or cannot be written.
+    case conflictFileUnusable
     /// A record about the directory in the store cannot be read.
     case recordDamaged
     /// The store may have been copied, moved or restored.

@@ -189,6 +189,8 @@ extension VerifyReport.Finding.Kind {
     case .inboxDamaged: "Run \(.synchronize): what waits is fetched again from the directory."
     case .journalDamaged:
       "Note what \(.listConflicts) shows; nothing else depends on the journal."
+    case .conflictFileUnusable:
+      "Do what the finding says; nothing else depends on the file."
     case .storeBehind:
       "Run \(.synchronize): the store is an older state of itself, or a copy, and becomes a device of "
         + "its own."

@@ -160,14 +160,18 @@ final class OpenStore: Sendable {
   /// cannot use the other session any more.
   func renewedSession(_ database: Database) throws -> StoreSession {
     schema.forget()
-    return try presentSession(database)
+    return try presentSession(database, isContinuing: true)
   }
 
   /// Returns a session on the present schema. If the application changed the schema, brings the rows
   /// in line with it, and seals earlier edits for this, as a change set of their own.
-  private func presentSession(_ database: Database) throws -> StoreSession {
+  ///
+  /// - Parameter isContinuing: Whether the transaction has had another session before.
+  private func presentSession(
+    _ database: Database, isContinuing: Bool = false
+  ) throws -> StoreSession {
     let renewed = try schema.renewed(database) { try readIdentity(database) }
-    let session = try session(database, renewed.schema)
+    let session = try session(database, renewed.schema, isContinuing: isContinuing)
     guard let concerned = renewed.concerned else { return session }
     let arrival = SchemaArrival(session: session)
     try arrival.begin(concerned)
@@ -179,7 +183,9 @@ final class OpenStore: Sendable {
     return session
   }
 
-  private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
+  private func session(
+    _ database: Database, _ schema: StoreSchema, isContinuing: Bool = false
+  ) throws -> StoreSession {
     try StoreSession(
       database: database, schema: schema, client: binding.client, now: options.now(),
       appTriggers: connection.appTriggers,
@@ -187,6 +193,9 @@ final class OpenStore: Sendable {
         stampBlockBytes: options.stampBlockBytes,
         journal: ConflictJournal.Bound(
           entries: options.conflictEntries, bytes: options.conflictBytes),
+        archive: ConflictArchive(
+          store: path, bound: options.conflictArchiveBytes, isContinuing: isContinuing,
+          onStep: options.onArchiveStep),
         resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
       ))
   }

@@ -15,6 +15,7 @@ struct StatusReport {
       waiting: waiting, parked: try session.keptRows.parked(),
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut)
     status.openConflicts = try session.conflicts.journal.openCount
+    status.conflictArchiveProblem = try session.conflicts.journal.archiveWarning()?.message
     status.unknownNames = try session.foreign.unknownNames(schema)
     status.unsuitableTables = schema.unsuitableTables
     status.incompleteNames = try LostNames.names(in: schema, session.database)

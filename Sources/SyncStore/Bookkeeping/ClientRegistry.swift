@@ -47,6 +47,9 @@ final class ClientRegistry {
     return number
   }
 
+  /// Returns the short number of a client; `nil` if it has none.
+  func knownNumber(of client: ClientIdentifier) -> Int32? { numbers[client] }
+
   func client(_ number: Int32) -> ClientIdentifier { clients[number] ?? Stamp.zero.client }
 
   func stamp(_ local: LocalStamp) -> Stamp {

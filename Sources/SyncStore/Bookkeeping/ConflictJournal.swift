@@ -4,16 +4,29 @@ import SyncModel
 
 /// The journal of every value that lost a conflict.
 ///
-/// It stays within ``StoreOptions/conflictEntries`` and ``StoreOptions/conflictBytes``: it removes
-/// the oldest entries first, but never open ones, and counts the removed ones. A store's snapshot
-/// has an empty journal.
+/// Its table stays within ``StoreOptions/conflictEntries`` and ``StoreOptions/conflictBytes``: the
+/// oldest entries leave it first, but never open ones. They go to the file beside the store
+/// (``ConflictArchive``) before they are removed; if that cannot be written, they stay. A store's
+/// snapshot has an empty journal.
 final class ConflictJournal {
-  private let database: Database
+  let database: Database
   /// Milliseconds since 1970 when the transaction began.
   private let now: Int64
-  private var knownSummary: Summary?
-  /// The greatest size of the journal.
-  private let bound: Bound
+  var knownSummary: Summary?
+  /// The greatest size of the table.
+  let bound: Bound
+  /// The file beside the store; `nil` if entries that leave the table are only counted.
+  let archive: ConflictArchive?
+  /// The bytes that mark the store's blocks in the file from the first one on.
+  let firstMark: [UInt8]
+  let names: ArchivedNames
+  /// Entries that are on their way to the file.
+  var leaving = LeavingConflicts()
+  /// Whether the file could not be written in this transaction.
+  var hasArchiveFailed = false
+  /// The number of the last entry before the transaction; `nil` until it adds one, and once the
+  /// entries up to it have left the table.
+  var lastOfOthers: Int64?
   /// Entries that are not written yet and that will not change any more in this transaction.
   private var pending = PendingConflicts()
   private var insertion: SQLStatement?
@@ -27,9 +40,16 @@ final class ConflictJournal {
     var bytes = 16 << 20
   }
 
-  init(_ database: Database, bound: Bound, now: Int64) {
+  /// - Parameter client: The client that the store is.
+  init(
+    _ database: Database, bound: Bound, archive: ConflictArchive? = nil, clients: ClientRegistry,
+    client: ClientIdentifier, now: Int64
+  ) {
     self.database = database
     self.bound = bound
+    self.archive = archive
+    firstMark = client.bits.bytes
+    names = ArchivedNames(database, clients)
     self.now = now
   }
 
@@ -65,17 +85,21 @@ final class ConflictJournal {
   }
 
   /// Adds an entry that will not change any more in this transaction. Beyond the bound, the oldest
-  /// of these entries are only counted.
+  /// of these entries go to the file.
   func addSettled(_ entry: Entry) throws {
-    let dropped = pending.add(try numbered(entry), within: bound)
-    if dropped > 0 { knownSummary?.dropped.add(dropped, at: now) }
+    for old in pending.add(try numbered(entry), within: bound) {
+      try moveOutOthers()
+      try moveOut(old, isInTable: false)
+    }
   }
 
   private func numbered(_ entry: Entry) throws -> Entry {
-    if knownSummary == nil { knownSummary = try summary() }
-    knownSummary?.last += 1
+    var summary = try summary()
+    lastOfOthers = lastOfOthers ?? summary.last
+    summary.last += 1
+    knownSummary = summary
     var entry = entry
-    entry.number = knownSummary?.last ?? 0
+    entry.number = summary.last
     entry.at = now
     return entry
   }
@@ -183,7 +207,14 @@ final class ConflictJournal {
   /// Returns the entries that meet an SQL condition, the newest first.
   func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
     try writePending()
-    return try StoredRow.fetchAll(
+    return try storedEntries(condition, arguments)
+  }
+
+  /// Does the same without writing the added entries that are still in memory.
+  func storedEntries(
+    _ condition: String, _ arguments: StatementArguments
+  ) throws -> [Entry] {
+    try StoredRow.fetchAll(
       database, sql: "SELECT * FROM docsync_conflict \(condition) ORDER BY number DESC",
       arguments: arguments
     ).map(Self.entry)
@@ -233,7 +264,10 @@ final class ConflictJournal {
   struct Summary: Codable, StoredValue {
     /// The number of the last entry.
     var last: Int64 = 0
+    /// The entries that are no longer kept.
     var dropped = Conflict.Dropped()
+    /// What is known of the file beside the store; `nil` if no entry has left the table.
+    var archive: ArchiveState?
 
     /// The number is counted on from, and the count is added to.
     func checkNumbers() throws {
@@ -241,6 +275,7 @@ final class ConflictJournal {
       try StoredNumbers.check("dropped.count", count: dropped.count)
       try StoredNumbers.check("dropped", milliseconds: dropped.firstMilliseconds)
       try StoredNumbers.check("dropped", milliseconds: dropped.lastMilliseconds)
+      try archive?.checkNumbers()
     }
   }
 
@@ -257,41 +292,5 @@ final class ConflictJournal {
     try MetaTable.write(
       .conflictJournal, to: Array(JSONEncoder().encode(try summary())), database)
     knownSummary = nil
-  }
-
-  /// Drops the oldest entries that are not open until the rest is within the
-  /// bound. The newest one stays, however large it is.
-  private func trim() throws {
-    let total = try SQLStatement(
-      "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
-    guard try total.step() else { return }
-    var count = Int(total.integer(at: 0))
-    var size = Int(total.integer(at: 1))
-    total.reset()
-    guard count > bound.entries || size > bound.bytes else { return }
-    let candidates = try SQLStatement(
-      "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' AND number < ? "
-        + "ORDER BY number", on: database)
-    candidates.bind(try summary().last, at: 1)
-    var last: Int64 = 0
-    while count > bound.entries || size > bound.bytes, try candidates.step() {
-      last = candidates.integer(at: 0)
-      let at = candidates.integer(at: 1)
-      knownSummary?.dropped.add(1, at: at)
-      count -= 1
-      size -= Int(candidates.integer(at: 2))
-    }
-    candidates.reset()
-    try database.execute(
-      sql: "DELETE FROM docsync_conflict WHERE status <> 'open' AND number <= ?",
-      arguments: [last])
-  }
-}
-
-extension Conflict.Dropped {
-  fileprivate mutating func add(_ number: Int, at time: Int64) {
-    count += number
-    firstMilliseconds = min(firstMilliseconds ?? time, time)
-    lastMilliseconds = max(lastMilliseconds ?? time, time)
   }
 }

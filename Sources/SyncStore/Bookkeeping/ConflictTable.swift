@@ -42,6 +42,16 @@ enum ConflictTable {
     try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict ORDER BY number")
   }
 
+  /// Returns the numbers of the newest entries before a number, the newest first.
+  static func numbers(
+    before number: Int64, limit: Int, _ database: Database
+  ) throws -> [Int64] {
+    try Int64.fetchAll(
+      database,
+      sql: "SELECT number FROM docsync_conflict WHERE number < ? ORDER BY number DESC LIMIT ?",
+      arguments: [number, limit])
+  }
+
   /// Returns the numbers of the tables that entries name.
   static func tables(_ database: Database) throws -> [Int] {
     try Int.fetchAll(database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")

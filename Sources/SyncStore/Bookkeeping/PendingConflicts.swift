@@ -1,24 +1,26 @@
 import SyncModel
 
 /// The newest entries for the journal, as many as it can hold. The end of the transaction would
-/// drop older ones, so they are never written.
+/// move older ones to the archive, so they are never written to the table.
 struct PendingConflicts {
   /// In order of number; those before `start` were dropped.
   private var entries: [ConflictJournal.Entry] = []
   private var start = 0
   private var byteCount = 0
 
-  /// Adds an entry; returns how many older ones are dropped.
-  mutating func add(_ entry: ConflictJournal.Entry, within bound: ConflictJournal.Bound) -> Int {
+  /// Adds an entry; returns the older ones that have no place beside it any more.
+  mutating func add(
+    _ entry: ConflictJournal.Entry, within bound: ConflictJournal.Bound
+  ) -> [ConflictJournal.Entry] {
     entries.append(entry)
     byteCount += entry.contentCount
-    var dropped = 0
+    var dropped: [ConflictJournal.Entry] = []
     while entries.count - start > max(bound.entries, 1)
       || byteCount > bound.bytes && entries.count - start > 1
     {
       byteCount -= entries[start].contentCount
+      dropped.append(entries[start])
       start += 1
-      dropped += 1
     }
     if start > max(bound.entries, 1_000) {
       entries.removeFirst(start)

@@ -21,15 +21,20 @@ package struct StoreOptions: Sendable {
   package var rowsPerTransaction = 100_000
   /// The most bytes of one block of rows' states, so that it fits on a page.
   package var stampBlockBytes = StampBlocks.standardCapacity
-  /// The most entries that the conflict journal holds; open entries may exceed it.
+  /// The most entries that the table of the conflict journal holds; open entries may exceed it.
   package var conflictEntries = 10_000
-  /// The most bytes of values that the conflict journal holds; open entries may exceed it.
+  /// The most bytes of values that the table holds; open entries may exceed it.
   package var conflictBytes = 16 << 20
+  /// The most bytes of the file beside the store to which older entries go, apart from what one
+  /// transaction adds.
+  package var conflictArchiveBytes = 64 << 20
   /// The places of stores, which reveal a copied or restored store; `nil` looks for neither.
   package var places: StorePlaces?
   /// How many milliseconds a change may be ahead of this device's clock before it causes a warning:
   /// by default a day.
   package var clockTolerance: Int64 = 24 * 60 * 60 * 1000
+  /// Called at each step of writing that file. If it throws, writing fails there.
+  package var onArchiveStep: (@Sendable (ConflictArchiveStep) throws -> Void)?
   /// Called with every statement that runs on the store's connection, its values included, so that
   /// tests can count what is read and written.
   package var onStatement: (@Sendable (String) -> Void)?

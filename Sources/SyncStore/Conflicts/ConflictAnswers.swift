@@ -8,9 +8,21 @@ struct ConflictAnswers {
   let session: StoreSession
   let path: String
 
-  /// Returns an entry of the journal. Throws `noSuchConflict`.
+  /// Returns an entry of the journal, also one that is in the archive. Throws `noSuchConflict`, and
+  /// `editRefused` if an archived one is about a table or a column that does not exist any more.
   func entry(_ number: Int64) throws -> ConflictJournal.Entry {
     if let entry = try session.conflicts.journal.entry(number) { return entry }
+    if let archived = try session.conflicts.journal.archivedEntry(number) {
+      guard
+        let entry = try ConflictNames(session: session).entry(archived.entry, registers: true)
+      else {
+        throw refused(
+          number,
+          LocalEdits.Refusal(
+            message: "Its table or one of its columns does not exist any more, or has a new name."))
+      }
+      return entry
+    }
     throw StoreError(
       .noSuchConflict, path: path, message: "There is no conflict \(number) in the journal.",
       remedy: "See which there are with \(.listConflicts).")
@@ -85,7 +97,7 @@ struct ConflictAnswers {
   private func put(
     _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status
   ) throws {
-    let entries = try register(of: entry)
+    let (entries, blocks) = try register(of: entry)
     try refusing(entry.number) {
       guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
         throw LocalEdits.Refusal(message: "Its table does not exist any more.")
@@ -108,30 +120,50 @@ struct ConflictAnswers {
           message: "That side deleted the row: delete the row itself.")
       }
     }
+    let journal = session.conflicts.journal
     for var entry in entries {
+      if let block = blocks[entry.number] { try journal.takeBack(from: block) }
       entry.status = status
       entry.outcome = side
-      try session.conflicts.journal.write(entry)
+      try journal.write(entry)
     }
   }
 
-  /// Returns an entry, and the entries of the same two edits to columns that belong to its column.
+  /// Returns an entry, and the entries of the same two edits to columns that belong to its column;
+  /// for those that are in the file beside the store, the numbers of their blocks.
   private func register(
     of entry: ConflictJournal.Entry
-  ) throws -> [ConflictJournal.Entry] {
+  ) throws -> ([ConflictJournal.Entry], blocks: [Int64: UInt64]) {
+    let journal = session.conflicts.journal
+    let archived =
+      try journal.entry(entry.number) == nil ? journal.archivedEntry(entry.number) : nil
+    var blocks: [Int64: UInt64] = [:]
+    if let archived { blocks[entry.number] = archived.block }
     guard let column = entry.column,
       let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
       let register = table.registers[column]
-    else { return [entry] }
-    let others = try session.conflicts.journal.entries(
+    else { return ([entry], blocks) }
+    let kept = try journal.entries(
       "WHERE tbl = ? AND identity = ? AND number <> ?",
       [entry.row.table, Data(entry.row.identity.bytes), entry.number])
-    return [entry]
-      + others.filter { other in
-        other.kind == .cell && other.status == entry.status
-          && other.localStamp == entry.localStamp && other.remoteStamp == entry.remoteStamp
-          && (other.column.map(register.contains) ?? false)
-      }
+    let names = ConflictNames(session: session)
+    // The last block with an entry has its last state.
+    var others: [Int64: (entry: ConflictJournal.Entry, block: UInt64)] = [:]
+    for neighbor in archived?.neighbors ?? []
+    where neighbor.entry.number != entry.number
+      && Array(neighbor.entry.identity) == entry.row.identity.bytes
+    {
+      guard let other = try names.entry(neighbor.entry, registers: true) else { continue }
+      others[other.number] = (other, neighbor.block)
+    }
+    for entry in kept { others[entry.number] = nil }
+    let found = (kept + others.values.map(\.entry)).filter { other in
+      other.row == entry.row && other.kind == .cell && other.status == entry.status
+        && other.localStamp == entry.localStamp && other.remoteStamp == entry.remoteStamp
+        && (other.column.map(register.contains) ?? false)
+    }.sorted { $0.number < $1.number }
+    for entry in found { blocks[entry.number] = others[entry.number]?.block }
+    return ([entry] + found, blocks)
   }
 
   private func refusing(_ number: Int64, _ body: () throws -> Void) throws {

@@ -27,6 +27,100 @@ final class ConflictNames {
     }
   }
 
+  /// Returns archived entries, each with what is shown now.
+  func conflicts(_ entries: [ArchivedConflict]) throws -> [Conflict] {
+    let stored = try entries.map { try entry($0) }
+    try session.readAhead(stored.compactMap { $0?.row })
+    return try zip(entries, stored).map { archived, entry in
+      var conflict = try conflict(archived)
+      guard let entry else { return conflict }
+      conflict.now = try sides.present(entry)
+      if let now = conflict.now, try sides.isSuperseded(entry, by: now) {
+        conflict.status = .superseded
+      }
+      return conflict
+    }
+  }
+
+  private func conflict(_ archived: ArchivedConflict) throws -> Conflict {
+    let table = session.schema.table(named: archived.table)
+    func cells(_ cells: [ArchivedConflict.Cell]) -> [Conflict.Cell] {
+      cells.map {
+        Conflict.Cell(column: $0.column ?? table?.localKey ?? "rowid", value: $0.value.value)
+      }
+    }
+    func side(_ side: ArchivedConflict.Side) -> Conflict.Side {
+      let stamp = side.time.flatMap { time in
+        side.client.flatMap { ClientIdentifier($0) }.map {
+          Stamp(time: HybridTime(rawValue: time), client: $0)
+        }
+      }
+      return Conflict.Side(stamp: stamp, cells: side.cells.map(cells))
+    }
+    guard let kind = Conflict.Kind(rawValue: archived.kind),
+      let outcome = Conflict.Outcome(rawValue: archived.outcome),
+      let status = Conflict.Status(rawValue: archived.status)
+    else {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "the archive has an entry of an unknown kind")
+    }
+    var conflict = Conflict(
+      number: archived.number, milliseconds: archived.at, kind: kind, table: archived.table,
+      identity: RowIdentity(bytes: Array(archived.identity)), key: cells(archived.key),
+      column: archived.column, base: archived.base?.value, local: side(archived.local),
+      remote: side(archived.remote), rule: Conflict.Rule(rawValue: archived.rule),
+      outcome: outcome, status: status, message: archived.message)
+    conflict.isArchived = true
+    return conflict
+  }
+
+  /// Returns an archived entry with the store's present numbers; `nil` if its table or one of its
+  /// columns does not exist any more under the same name.
+  ///
+  /// - Parameter registers: Whether to register clients that the store does not know any more.
+  func entry(
+    _ archived: ArchivedConflict, registers: Bool = false
+  ) throws -> ConflictJournal.Entry? {
+    guard let table = session.schema.table(named: archived.table),
+      let kind = Conflict.Kind(rawValue: archived.kind),
+      let outcome = Conflict.Outcome(rawValue: archived.outcome),
+      let status = Conflict.Status(rawValue: archived.status)
+    else { return nil }
+    struct Missing: Error {}
+    func position(_ name: SQLName) throws -> Int {
+      guard let found = table.columns.firstIndex(where: { $0.name.folded == name.folded }) else {
+        throw Missing()
+      }
+      return found
+    }
+    func cells(_ cells: [ArchivedConflict.Cell]) throws -> [ConflictJournal.Entry.Cell] {
+      try cells.map {
+        (try $0.column.map(position) ?? ConflictTable.localKeyPosition, $0.value.value)
+      }
+    }
+    func stamp(_ side: ArchivedConflict.Side) throws -> LocalStamp? {
+      guard let time = side.time, let client = side.client.flatMap({ ClientIdentifier($0) }) else {
+        return nil
+      }
+      let number =
+        registers ? try session.clients.number(of: client) : session.clients.knownNumber(of: client)
+      return LocalStamp(time: time, client: number ?? 0)
+    }
+    do {
+      return ConflictJournal.Entry(
+        number: archived.number, at: archived.at, status: status, kind: kind,
+        row: RowKey(
+          table: table.id, identity: RowIdentity(bytes: Array(archived.identity))),
+        column: try archived.column.map(position), rule: Conflict.Rule(rawValue: archived.rule),
+        outcome: outcome, localStamp: try stamp(archived.local),
+        remoteStamp: try stamp(archived.remote), message: archived.message,
+        key: try cells(archived.key), base: archived.base?.value,
+        local: try archived.local.cells.map(cells), remote: try archived.remote.cells.map(cells))
+    } catch is Missing {
+      return nil
+    }
+  }
+
   /// Returns an entry with names, as the journal has it.
   func conflict(_ entry: ConflictJournal.Entry) throws -> Conflict {
     let former = try formerNames()

@@ -9,7 +9,9 @@ extension RemovalLoss {
       try session.foreign.count(table, session.schema, into: &unknownRows)
     }
     waitingChangeSets = try session.inbox.count()
-    conflicts = try ConflictTable.count(session.database)
+    conflicts =
+      try ConflictTable.count(session.database)
+      + (session.conflicts.journal.summary().archive?.count ?? 0)
     openConflicts = try ConflictTable.openCount(session.database)
     unsealedEdits = try session.editCount()
     unpublishedChangeSets = try session.outbox.unpublishedCount()

@@ -5,7 +5,8 @@ import SyncModel
 /// Each method is one transaction of SQLite. Each may run during a synchronization: another process
 /// may give an answer while the synchronization waits for it.
 extension LocalStore {
-  /// Returns the entries of the journal, the newest first.
+  /// Returns the entries of the journal that are in the store, the newest first. Older ones are in the
+  /// file beside it: see ``conflicts(before:limit:)``.
   ///
   /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
   package func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
@@ -15,11 +16,38 @@ extension LocalStore {
     }
   }
 
-  /// Returns one entry of the journal. Throws `noSuchConflict`.
+  /// Returns a part of the entries in the store and in the file beside it, the newest first. Leaves
+  /// out what cannot be read: see ``conflictPlaces()``.
+  ///
+  /// - Parameters:
+  ///   - number: The number before which the page begins; `nil` for the first one.
+  ///   - limit: The most entries of the page.
+  package func conflicts(before number: Int64?, limit: Int) throws -> Conflict.Page {
+    try read { session in
+      let journal = session.conflicts.journal
+      let names = ConflictNames(session: session)
+      let numbers = try journal.numbers(before: number ?? .max, limit: limit)
+      let stored = try numbers.filter { $0.block == nil }.compactMap {
+        try journal.entry($0.number)
+      }
+      let found =
+        try names.conflicts(stored) + names.conflicts(journal.archivedEntries(numbers))
+      return Conflict.Page(
+        conflicts: found.sorted { $0.number > $1.number },
+        next: numbers.count < limit ? nil : numbers.last?.number)
+    }
+  }
+
+  /// Returns one entry of the journal, also if it is in the file beside the store. Throws
+  /// `noSuchConflict`, and `notReadable` if it may be in the file and that cannot be read.
   package func conflict(_ number: Int64) throws -> Conflict {
     try read { session in
-      let entry = try ConflictAnswers(session: session, path: path).entry(number)
-      return try ConflictNames(session: session).conflicts([entry])[0]
+      let journal = session.conflicts.journal
+      let names = ConflictNames(session: session)
+      if try journal.entry(number) == nil, let archived = try journal.archivedEntry(number) {
+        return try names.conflicts([archived.entry])[0]
+      }
+      return try names.conflicts([ConflictAnswers(session: session, path: path).entry(number)])[0]
     }
   }
 
@@ -28,9 +56,33 @@ extension LocalStore {
     try read { try $0.conflicts.journal.openCount }
   }
 
-  /// Returns a summary of the conflicts that the journal has dropped to stay within its bound.
-  package func droppedConflicts() throws -> Conflict.Dropped {
-    try read { try $0.conflicts.journal.summary().dropped }
+  /// The end of the name of the file beside a store that has its older conflicts.
+  package static let archiveSuffix = ConflictArchive.suffix
+
+  /// Moves the file with the older conflicts of a store that is about to be moved. If something has
+  /// the new name already, that is moved aside.
+  package static func moveArchive(from path: String, to other: String) throws {
+    try ConflictArchive.move(from: path, to: other)
+  }
+
+  /// Returns how many entries are in the store, and how many in the file beside it.
+  package func conflictPlaces() throws -> Conflict.Places {
+    try read { try $0.conflicts.journal.places() }
+  }
+
+  /// Returns a summary of the conflicts that the journal does not have any more.
+  package func droppedConflicts() throws -> Conflict.Dropped { try conflictPlaces().dropped }
+
+  /// Tries once more to move older conflicts to the file beside the store if that could not be
+  /// written. Returns the warnings about the file. If there are none, reads one value only.
+  package func settleConflictArchive() throws -> [SyncWarning] {
+    do {
+      guard try read({ try $0.conflicts.journal.isArchiveUnsettled }) else { return [] }
+      return try write { try $0.conflicts.journal.settleArchive() }
+    } catch let error as StoreError where error.code == .damaged {
+      // The journal must not stop a synchronization; verifying finds the damage.
+      return []
+    }
   }
 
   // MARK: - Policies

@@ -68,11 +68,14 @@ extension LocalStore {
   /// - Parameter check: Called with what will be lost, in the same transaction. If it throws,
   ///   nothing is changed and the error is passed on.
   package func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
-    try store.write(isStoppedToo: true) { session in
+    let marks = try store.write(isStoppedToo: true) { session in
       try check(RemovalLoss(session))
+      let marks = try session.conflicts.journal.archiveMarks()
       try Bookkeeping.remove(session.database)
+      return marks
     }
     try options.forgetTokens(of: binding.client)
+    try ConflictArchive.remove(beside: path, of: marks)
   }
 
   /// Does the same as ``removeBookkeeping(_:)``, but changes nothing and returns `false` if there
@@ -105,6 +108,7 @@ extension LocalStore {
       }
     }
     if let client { try options.forgetTokens(of: client) }
+    try ConflictArchive.remove(beside: path, of: nil)
   }
 
   /// Checks the store at `path` against every rule, and changes nothing in it or beside it.

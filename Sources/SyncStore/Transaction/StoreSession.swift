@@ -61,6 +61,8 @@ final class StoreSession {
   struct Settings {
     var stampBlockBytes = StampBlocks.standardCapacity
     var journal = ConflictJournal.Bound()
+    /// The file to which the oldest conflicts go; without one they are only counted.
+    var archive: ConflictArchive?
     /// The functions for policies, by name.
     var resolvers = PolicyCache.Resolvers()
   }
@@ -93,7 +95,10 @@ final class StoreSession {
     own = try clients.number(of: client)
     ownClient = client
     conflicts = ConflictRecorder(
-      journal: ConflictJournal(database, bound: settings.journal, now: now), own: own, now: now)
+      journal: ConflictJournal(
+        database, bound: settings.journal, archive: settings.archive, clients: clients,
+        client: client, now: now),
+      own: own, now: now)
     guard let key = try MetaTable.read(.fingerprintKey, database), let hash = SipHash(key: key)
     else {
       throw MetaTable.definition.damaged()

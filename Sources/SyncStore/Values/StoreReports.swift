@@ -235,6 +235,9 @@ public struct StoreStatus: Hashable, Sendable {
   public var incompleteNames: [SQLName] = []
   /// The tables that stay on the device since they cannot be synchronized, in order of name.
   public var unsuitableTables: [UnsuitableTable] = []
+  /// Why older conflicts stay in the store, and what to do: the file beside it cannot be written.
+  /// `nil` if it can.
+  public var conflictArchiveProblem: String?
   /// The number of rows that have NULL in their key and stay on this device, by table.
   public var rowsWithoutKey: [SQLName: Int] = [:]
 

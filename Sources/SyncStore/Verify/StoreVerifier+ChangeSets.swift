@@ -115,6 +115,58 @@ extension StoreVerifier {
       // Each entry is read alone, so that a damaged one does not hide the others.
       try guarded("docsync_conflict", .journalDamaged) { _ = try journal.entry(number) }
     }
-    _ = try journal.summary()
+    if let state = try journal.summary().archive { try checkArchive(state) }
+  }
+
+  /// Checks the file with older conflicts. What follows the last block that counts is no damage: the
+  /// next transaction that writes to the file cuts it off.
+  private func checkArchive(_ state: ArchiveState) throws {
+    let archive = ConflictArchive(store: path, bound: options.conflictArchiveBytes)
+    if let problem = state.problem {
+      note(
+        .conflictFileUnusable, nil,
+        "Older conflicts stay in the database. \(problem.message(archive.path))",
+        detail: problem.detail, remedy: problem.remedy)
+    }
+    guard state.count > 0 else { return }
+    do {
+      let unreadable = try archive.reading { file in
+        let live = file.live(state)
+        var count = state.missingCount(live)
+        for block in live {
+          try checkCancellation()
+          if try block.entries(file) == nil { count += state.count(of: block) }
+        }
+        return (count: count, isOther: !file.hasBlocks(of: state.journal))
+      }
+      guard let unreadable else { return noteLostConflicts(state, archive, "is missing") }
+      guard !unreadable.isOther else {
+        return noteLostConflicts(state, archive, "has none of these conflicts")
+      }
+      guard unreadable.count > 0 else { return }
+      note(
+        .conflictFileUnusable, nil,
+        "\(unreadable.count) of \(state.count) older conflicts cannot be read: the file "
+          + "“\(archive.path)” is damaged.",
+        remedy:
+          "If you have a backup of the file, put it back. The other conflicts can be read, and "
+          + "nothing else depends on these.")
+    } catch let problem as ArchiveProblem {
+      note(
+        .conflictFileUnusable, nil,
+        "The older conflicts cannot be read. \(problem.message(archive.path))",
+        detail: problem.detail, remedy: problem.remedy)
+    }
+  }
+
+  private func noteLostConflicts(
+    _ state: ArchiveState, _ archive: ConflictArchive, _ reason: String
+  ) {
+    note(
+      .conflictFileUnusable, nil,
+      "\(state.count) older conflicts cannot be read: the file “\(archive.path)” \(reason).",
+      remedy:
+        "If the database was copied or moved without the file, put the file beside it under this "
+        + "name. Nothing else depends on these conflicts.")
   }
 }

@@ -38,6 +38,8 @@ struct ConflictJSON: Encodable, Sendable {
   }
 
   var number: Int64
+  /// Whether the entry is in the file beside the database.
+  var isArchived: Bool
   var kind: String
   var status: String
   var table: SQLName
@@ -58,12 +60,14 @@ struct ConflictJSON: Encodable, Sendable {
   private let remoteWho: String
 
   private enum CodingKeys: String, CodingKey {
-    case number, kind, status, table, row, key, column, base, local, remote, rule, outcome
+    case number, isArchived, kind, status, table, row, key, column, base, local, remote, rule,
+      outcome
     case now, message, noticedMilliseconds
   }
 
   init(_ conflict: Conflict, names: ClientNames) {
     number = conflict.number
+    isArchived = conflict.isArchived
     kind = conflict.kind.rawValue
     status = conflict.status.rawValue
     table = conflict.table
@@ -118,7 +122,8 @@ struct ConflictJSON: Encodable, Sendable {
   /// The cells of the conflict's line in a list.
   var cells: [String] {
     [
-      "\(number)", status, rowText + (column.map { " \(printable($0))" } ?? ""),
+      "\(number)", status + (isArchived ? ", archived" : ""),
+      rowText + (column.map { " \(printable($0))" } ?? ""),
       text(local, \.text), "|", text(remote, \.text), rule, "now \(nowText(\.text))",
     ]
   }
@@ -126,7 +131,8 @@ struct ConflictJSON: Encodable, Sendable {
   /// The lines that show the conflict with all its details, and its values in full.
   var lines: [String] {
     var rows = [
-      ["conflict", "\(number), \(status)"], ["noticed", timeText(noticedMilliseconds)],
+      ["conflict", "\(number), \(status)" + (isArchived ? ", archived" : "")],
+      ["noticed", timeText(noticedMilliseconds)],
       ["about", "\(kind): \(rowText)" + (column.map { ", \(printable($0))" } ?? "")],
     ]
     if let base { rows.append(["before", base.wholeText]) }

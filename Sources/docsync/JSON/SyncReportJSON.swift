@@ -35,6 +35,7 @@ struct SyncReportJSON: Encodable, Sendable {
   var updatedRows: Int
   var deletedRows: Int
   var conflictCount: Int
+  var conflictPlaces: ConflictPlacesJSON?
   var questions: [Int64]
   var openConflicts: Int
   var warnings: [WarningJSON]
@@ -65,6 +66,7 @@ struct SyncReportJSON: Encodable, Sendable {
     updatedRows = report.updatedRows
     deletedRows = report.deletedRows
     conflictCount = report.conflicts
+    conflictPlaces = report.conflictPlaces.map(ConflictPlacesJSON.init)
     questions = report.questions
     openConflicts = report.openConflicts
     warnings = report.warnings.map(WarningJSON.init)

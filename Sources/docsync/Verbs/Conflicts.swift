@@ -8,7 +8,7 @@ struct Conflicts: Verb {
   static let configuration = CommandConfiguration(
     abstract: "List conflicts, decide them, and restore values that lost.",
     discussion: """
-      docsync conflicts STORE [list]
+      docsync conflicts STORE [list] [--open | --all [--before NUMBER] [--limit COUNT]]
       docsync conflicts STORE show NUMBER
       docsync conflicts STORE resolve NUMBER --local | --remote | --value VALUE
       docsync conflicts STORE restore NUMBER [--local | --remote]
@@ -25,6 +25,9 @@ struct Conflicts: Verb {
 
       VALUE is written as in SQL: 42, 1.5, 'text', x'00ff', NULL; anything else is text. \
       A number below zero is given as --value=-5.
+
+      The database keeps the newest 10,000 conflicts, older ones are in the file \
+      STORE-docsync-conflicts. “list --all” lists both, “show” and “restore” find both.
 
       Ends with 3 as long as questions are open.
       """
@@ -58,6 +61,16 @@ struct Conflicts: Verb {
   @Flag(help: "List open questions only.")
   var open = false
 
+  @Flag(help: "List also older conflicts, which are in a file beside the database.")
+  var all = false
+
+  @Option(help: ArgumentHelp("With --all: begin before this conflict.", valueName: "NUMBER"))
+  var before: Int64?
+
+  @Option(
+    help: ArgumentHelp("With --all: list at most this many (default: 10000).", valueName: "COUNT"))
+  var limit: Int?
+
   @OptionGroup var output: OutputOptions
 
   /// The output of `list` with `--json`.
@@ -65,9 +78,12 @@ struct Conflicts: Verb {
     var store: String
     /// The number of open questions.
     var openConflicts: Int
-    /// The entries that the journal has dropped to stay within its limit.
+    /// The entries that are no longer kept.
     var dropped: DroppedConflictsJSON
+    var places: ConflictPlacesJSON
     var conflicts: [ConflictJSON]
+    /// With `--all`: the number before which the list goes on; absent at its end.
+    var next: Int64?
   }
 
   /// The output of `show`, `resolve` and `restore` with `--json`.
@@ -109,7 +125,16 @@ struct Conflicts: Verb {
         throw ValidationError("--local, --remote and --value are for “resolve” and “restore”.")
       }
     }
-    guard !open || action == .list else { throw ValidationError("--open is for “list”.") }
+    guard !open && !all || action == .list else {
+      throw ValidationError("--open and --all are for “list”.")
+    }
+    guard !open || !all else { throw ValidationError("Give --open or --all, not both.") }
+    guard all || before == nil && limit == nil else {
+      throw ValidationError("--before and --limit are for “list --all”.")
+    }
+    guard limit ?? 1 > 0, before ?? 1 > 0 else {
+      throw ValidationError("--before and --limit need a number above zero.")
+    }
   }
 
   private func number() throws -> Int64 {
@@ -148,15 +173,28 @@ struct Conflicts: Verb {
   }
 
   private func list(_ manager: DocumentSyncManager) async throws -> Outcome {
-    let conflicts = try await manager.conflicts(onlyOpen: open)
-    let dropped = try await manager.droppedConflicts()
+    let page =
+      try await all
+      ? manager.conflicts(before: before, limit: limit ?? 10_000)
+      : Conflict.Page(conflicts: manager.conflicts(onlyOpen: open), next: nil)
+    let conflicts = page.conflicts
+    let places = try await manager.conflictPlaces()
+    let dropped = places.dropped
     let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
     let result = List(
       store: arguments.store, openConflicts: try await manager.openConflictCount(),
-      dropped: DroppedConflictsJSON(dropped),
-      conflicts: conflicts.map { ConflictJSON($0, names: names) })
+      dropped: DroppedConflictsJSON(dropped), places: ConflictPlacesJSON(places),
+      conflicts: conflicts.map { ConflictJSON($0, names: names) }, next: page.next)
     var lines = alignedLines(result.conflicts.map(\.cells))
     if lines.isEmpty { lines.append(open ? "No open questions." : "No conflicts.") }
+    if let sentence = result.places.sentence, !open {
+      lines.append(sentence + (all || places.inArchive == 0 ? "" : "; --all lists these, too"))
+    }
+    if let next = page.next {
+      lines.append(
+        "More: docsync conflicts \(shellWord(arguments.store)) --all --before \(next)")
+    }
+    if let problem = places.problem, !open { lines.append("warning: \(printable(problem))") }
     if dropped.count > 0 {
       let range = [dropped.firstMilliseconds, dropped.lastMilliseconds].compactMap(\.self)
       lines.append(

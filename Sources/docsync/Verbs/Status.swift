@@ -62,6 +62,8 @@ struct Status: Verb {
     var rowsWithoutKey: NamedValues<Int>
     /// Tables that cannot be synchronized; absent if there are none.
     var unsuitableTables: [UnsuitableTableJSON]?
+    /// Why older conflicts stay in the database; absent if they do not.
+    var conflictArchiveProblem: String?
   }
 
   /// The output for several stores with `--json`.
@@ -151,7 +153,8 @@ struct Status: Verb {
       unknownNames: status.unknownNames,
       incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
       unsuitableTables: status.unsuitableTables.isEmpty
-        ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init))
+        ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init),
+      conflictArchiveProblem: status.conflictArchiveProblem)
     try await addUnreceived(to: &result, manager)
     return result
   }
@@ -244,6 +247,9 @@ struct Status: Verb {
         "\(counted(unsettled.openConflicts, "question")) open. "
           + "Show them: docsync conflicts \(shellWord(result.store)) --open",
       ]
+    }
+    if let problem = status.conflictArchiveProblem {
+      lines += ["", printable("warning: " + problem)]
     }
     if !status.unknownNames.isEmpty {
       lines += [

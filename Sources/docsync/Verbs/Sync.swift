@@ -174,6 +174,9 @@ struct Sync: Verb {
       lines.append(
         "\(counted(report.conflicts, "conflict")). "
           + "Show them: docsync conflicts \(shellWord(store))")
+      if let sentence = report.conflictPlaces.map(ConflictPlacesJSON.init)?.sentence {
+        lines.append("In all \(sentence).")
+      }
     }
     lines += report.warnings.map { "warning: \($0.text)" }
     if !report.restored.isEmpty {

@@ -7,9 +7,7 @@ extension FleetInvariants {
   /// device.
   private func checkJournals(_ devices: [FleetDevice]) throws {
     guard let first = devices.first else { return }
-    if let bound = plan.circumstances.conflictEntries {
-      return try checkBounds(of: devices, bound)
-    }
+    if let bound = plan.circumstances.conflictEntries { try checkBounds(of: devices, bound) }
     let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
       in: first.state, shown: Set(first.shown.keys)
     ).filter { loss in
@@ -19,7 +17,7 @@ extension FleetInvariants {
     guard !lost.isEmpty else { return }
     for device in devices {
       var journaled: Set<LostValues.Loss> = []
-      for conflict in try device.store.conflicts() {
+      for conflict in try allConflicts(of: device) {
         let table = device.version.sharedName(of: conflict.table)
         let row = OracleKey(table: table, identity: conflict.identity)
         for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
@@ -39,8 +37,37 @@ extension FleetInvariants {
     }
   }
 
-  /// Checks that no journal has more entries than its bound, apart from open questions. Every
-  /// journal may have one.
+  /// Returns the entries in the store and in the file beside it.
+  private func allConflicts(of device: FleetDevice) throws -> [Conflict] {
+    let places = try device.store.conflictPlaces()
+    guard places.dropped.count == 0, places.unreadable == 0, places.problem == nil else {
+      throw FleetFailure(
+        .lost,
+        "the journal of device \(device.number) has lost \(places.dropped.count) entries, and "
+          + "\(places.unreadable) cannot be read: \(places.problem ?? "no problem")")
+    }
+    var found: [Conflict] = []
+    var next: Int64?
+    repeat {
+      let page = try device.store.conflicts(before: next, limit: 20)
+      found += page.conflicts
+      next = page.next
+    } while next != nil
+    guard Set(found.map(\.number)).count == found.count,
+      found.count == places.inTable + places.inArchive
+    else {
+      throw FleetFailure(
+        .bookkeeping,
+        "the journal of device \(device.number) has the entries "
+          + found.map {
+            "\($0.number)\($0.isArchived ? " in the file" : "") (\($0.kind), \($0.status))"
+          }.joined(separator: ", ") + ": \(places)")
+    }
+    return found
+  }
+
+  /// Checks that no store has more entries than the bound of the journal, apart from open questions.
+  /// Every store may have one. The older entries are in the files beside the stores.
   private func checkBounds(of devices: [FleetDevice], _ bound: Int) throws {
     for device in devices {
       let closed = try device.store.conflicts().filter { $0.status != .open }.count

@@ -1,4 +1,5 @@
 import Foundation
+import SyncStore
 
 /// The simulated end of a process at a random point of its work. At that moment the simulation
 /// copies the files of the process, and nothing that the process does afterwards reaches the shared
@@ -51,9 +52,10 @@ final class FleetKill: Sendable {
   }
 }
 
-/// The files of a database, its journals included: copies and restores them.
+/// The files of a database, its journals and the file with its older conflicts included: copies and
+/// restores them.
 enum StoreFiles {
-  private static let suffixes = ["", "-wal", "-journal"]
+  private static let suffixes = ["", "-wal", "-journal", LocalStore.archiveSuffix]
 
   /// Returns copies of the existing files, by suffix.
   static func putAside(_ path: String) -> [String: Data] {

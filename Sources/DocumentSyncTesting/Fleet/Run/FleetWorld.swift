@@ -108,6 +108,7 @@ final class FleetWorld {
     environment.random = { clock.word() }
     environment.retries = .none
     environment.store.places = nil
+    environment.store.onArchiveStep = { _ in clock.kill.pass() }
     plan.circumstances.apply(to: &environment)
     return environment
   }
@@ -116,6 +117,7 @@ final class FleetWorld {
     var options = StoreOptions()
     options.now = { clock.time }
     options.random = { clock.word() }
+    options.onArchiveStep = { _ in clock.kill.pass() }
     plan.circumstances.apply(to: &options)
     return options
   }
