@@ -231,6 +231,9 @@ extension Conflict {
     /// The number before which the next page begins; `nil` if this is the last one.
     public var next: Int64?
 
+    /// The most entries of a page.
+    public static let greatestLimit = 1_000_000
+
     /// Creates a page from its parts.
     package init(conflicts: [Conflict], next: Int64?) {
       self.conflicts = conflicts

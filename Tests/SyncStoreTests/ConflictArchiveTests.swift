@@ -113,6 +113,72 @@ import Testing
     #expect(places.inTable == 3 && places.inArchive == 9 && places.unreadable == 0)
   }
 
+  @Test func pagesOfAnyLength() throws {
+    let pair = try Disagreement(6)
+    let store = pair.one.store
+    let all = try store.conflicts(before: nil, limit: .max)
+    #expect(all.conflicts.map(\.number) == [6, 5, 4, 3, 2, 1] && all.next == nil)
+    for number in [Int64.min, 0, 1] {
+      #expect(try store.conflicts(before: number, limit: 3).conflicts == [])
+    }
+    #expect(try store.conflicts(before: nil, limit: .min).conflicts == [])
+  }
+
+  /// Verifying finds the damage.
+  @Test(arguments: ["x'7b'", #"CAST('{"last":-1}' AS BLOB)"#])
+  func aDamagedRecordOfTheJournalStopsNeitherStatusNorLeaving(record: String) throws {
+    let pair = try Disagreement(6)
+    let store = pair.one.store
+    try pair.one.program.run(
+      "UPDATE docsync_meta SET value = \(record) WHERE key = 'conflictJournal'")
+    #expect(try store.status().conflictArchiveProblem == nil)
+    #expect(try LocalStore.verify(at: store.path).report.findings.isEmpty == false)
+    try store.removeBookkeeping { #expect($0.conflicts == 3) }
+  }
+
+  /// A value that would have to be in memory several times is not read.
+  @Test func aVeryLargeValueIsNoLongerKept() throws {
+    let pair = try Disagreement(2, archiveBytes: 1 << 16)
+    let bytes = (1 << 15) + 1
+    try pair.one.run("UPDATE note SET a = zeroblob(\(bytes)) WHERE id = 'x'")
+    try pair.two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try exchange([pair.one, pair.two])
+    let places = try pair.one.store.conflictPlaces()
+    #expect(places.dropped.count == 0)
+    for number in 0..<4 {
+      try pair.one.run("UPDATE note SET a = 'one \(number)' WHERE id = 'x'")
+      try pair.two.run("UPDATE note SET a = 'two \(number)' WHERE id = 'x'")
+      try exchange([pair.one, pair.two])
+    }
+    #expect(try pair.one.store.conflictPlaces().dropped.count == 1)
+    #expect(try pair.one.store.allConflicts().count == 6)
+  }
+
+  /// The file of a store that takes the place of another one is added to that one's.
+  @Test(arguments: [true, false], [true, false])
+  func theFilesOfAStoreAndOfTheOneThatItReplacesAreOne(hasNew: Bool, hasFormer: Bool) throws {
+    let (former, new) = (try Disagreement(6), try Disagreement(7))
+    for (pair, isThere) in [(former, hasFormer), (new, hasNew)] where !isThere {
+      try FileManager.default.removeItem(atPath: pair.archive.path)
+    }
+    let expected = try [former, new].map { try $0.one.store.allConflicts() }
+    try ConflictArchive.add(fileOf: new.one.store.path, to: former.one.store.path)
+    #expect(try former.one.store.allConflicts() == expected[0])
+    try ConflictArchive.copy(from: former.one.store.path, to: new.one.store.path)
+    #expect(try new.one.store.allConflicts() == expected[1])
+    // The next conflicts are added to both.
+    for pair in [former, new] {
+      let before = try pair.one.store.allConflicts().count
+      for number in 0..<3 {
+        try pair.one.run("UPDATE note SET a = 'one \(number)' WHERE id = 'x'")
+        try pair.two.run("UPDATE note SET a = 'two \(number)' WHERE id = 'x'")
+        try exchange([pair.one, pair.two])
+      }
+      guard pair.one === former.one ? hasFormer : hasNew else { continue }
+      #expect(try pair.one.store.allConflicts().count == before + 3)
+    }
+  }
+
   @Test func theFileStaysWithinItsBoundAndItsOldestEntriesGo() throws {
     let pair = try Disagreement(40, archiveBytes: 4_000)
     let places = try pair.one.store.conflictPlaces()

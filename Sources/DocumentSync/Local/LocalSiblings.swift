@@ -42,9 +42,9 @@ struct LocalSiblings {
     _ checkCancellation: () throws -> Void
   ) throws -> String {
     let backup = backup(milliseconds)
+    try LocalStore.copyArchive(from: store, to: copy)
+    try LocalStore.moveArchive(from: copy, to: backup)
     do {
-      // The former store has its own file until the new one is in place.
-      try copyOlderConflicts(to: backup)
       try FileManager.default.moveItem(atPath: copy, toPath: backup)
       try FileFlush.flush(folder)
     } catch {
@@ -54,32 +54,14 @@ struct LocalSiblings {
       try replacement.run(byStoreAt: new, checkCancellation: checkCancellation)
     } catch {
       if !replacement.mayHaveWritten {
-        try remove([backup, backup + LocalStore.archiveSuffix])
+        for path in [backup, LocalStore.archivePath(beside: backup)]
+        where FileManager.default.fileExists(atPath: path) {
+          try FileManager.default.removeItem(atPath: path)
+        }
       }
       throw error
     }
-    do {
-      try remove([store + LocalStore.archiveSuffix])
-      // A merge may have had more conflicts than the new store holds.
-      try LocalStore.moveArchive(from: new, to: store)
-      try FileFlush.flush(folder)
-    } catch {
-      throw failure(error, "The file with older conflicts could not be moved.")
-    }
     return backup
-  }
-
-  private func copyOlderConflicts(to backup: String) throws {
-    let conflicts = store + LocalStore.archiveSuffix
-    guard FileManager.default.fileExists(atPath: conflicts) else { return }
-    try FileManager.default.copyItem(atPath: conflicts, toPath: backup + LocalStore.archiveSuffix)
-    try FileFlush.flush(backup + LocalStore.archiveSuffix)
-  }
-
-  private func remove(_ paths: [String]) throws {
-    for path in paths where FileManager.default.fileExists(atPath: path) {
-      try FileManager.default.removeItem(atPath: path)
-    }
   }
 
   /// Moves the new store to its path, in one step. If `existing` allows that, it

@@ -132,12 +132,23 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       try replacement?.close()
       try siblings.removeAll()
       let store = try LocalStore.open(at: path, options: environment.storeOptions)
+      if backup != nil { removeFormerConflicts(store) }
       return WholeStoreDescription.Download(
         store: store, wholeStore: steps.description(checked), backup: backup, merged: merged,
         replaced: former?.replaced)
     } catch {
       try replacement?.close()
       throw error
+    }
+  }
+
+  /// Removes the file with the older conflicts of the store that was replaced. If that fails, the
+  /// first conflicts that leave the new store move it aside.
+  private func removeFormerConflicts(_ store: LocalStore) {
+    do {
+      try store.removeFormerArchive()
+    } catch {
+      environment.logger.notice("\(verb): the former file with older conflicts stays: \(error)")
     }
   }
 

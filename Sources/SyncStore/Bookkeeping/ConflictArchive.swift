@@ -67,7 +67,8 @@ final class ConflictArchive {
     var live: [ArchiveBlock]
     /// The end of the file.
     var end: Int
-    /// Whether the name of the file may not be durable.
+    /// Whether the name of the file may not be durable: a process that has ended may have made the
+    /// file.
     var isNew: Bool
   }
 
@@ -88,6 +89,9 @@ final class ConflictArchive {
     }
     return URL(fileURLWithPath: store).resolvingSymlinksInPath().path + suffix
   }
+
+  /// The most bytes of values in an entry: it is in memory as a whole, several times over.
+  var entryBytes: Int { min(8 << 20, bound / 2) }
 
   /// The most bytes of lines in a block, unless one line is longer: blocks are what is removed.
   var blockBytes: Int { min(1 << 20, bound / 16) }
@@ -181,7 +185,7 @@ final class ConflictArchive {
     if end > file.length { try file.handle.truncate(atOffset: UInt64(end)) }
     let begin = live.map(\.offset).min() ?? (isWhole ? end : 0)
     guard begin > bound / 8, !isContinuing else {
-      return Writer(handle: file.handle, live: live, end: end, isNew: false)
+      return Writer(handle: file.handle, live: live, end: end, isNew: true)
     }
     return try copied(file, begin..<end, live)
   }
@@ -193,13 +197,7 @@ final class ConflictArchive {
     let copy = path + "-new"
     let handle = try handle(copy, O_RDWR | O_TRUNC)
     do {
-      var offset = range.lowerBound
-      while offset < range.upperBound {
-        let part = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
-        guard !part.isEmpty else { throw ArchiveProblem(.failed, detail: "it became shorter") }
-        try handle.write(contentsOf: part)
-        offset += part.count
-      }
+      try Self.copy(file, range, to: handle)
       try handle.synchronize()
       try onStep?(.copied)
       guard rename(copy, path) == 0 else { throw ArchiveProblem.ofLastCall }
@@ -215,7 +213,7 @@ final class ConflictArchive {
       block.offset -= range.lowerBound
       return block
     }
-    return Writer(handle: handle, live: moved, end: range.count, isNew: false)
+    return Writer(handle: handle, live: moved, end: range.count, isNew: true)
   }
 
   /// Gives the file a name under which no store looks for it. Returns that name.
@@ -238,14 +236,86 @@ final class ConflictArchive {
   static func move(from store: String, to other: String) throws {
     let path = Self.path(beside: store)
     let new = Self.path(beside: other)
-    do {
+    try moving(to: new) {
       guard try exists(path) else { return }
       if try exists(new, ofAnyType: true) { _ = try moveAside(new) }
       guard rename(path, new) == 0 else { throw ArchiveProblem.ofLastCall }
+    }
+  }
+
+  /// Adds the blocks of a store's file to the file of the database whose place the store is about to
+  /// take. Those of both count for their own store, so it does not matter which of the two is there
+  /// afterwards. The caller has locked the database. Throws ``StoreError``, with nothing changed.
+  static func add(fileOf new: String, to store: String) throws {
+    let archive = ConflictArchive(store: store, bound: 0)
+    try moving(to: archive.path) {
+      guard try exists(path(beside: new)) else { return }
+      let added = try ArchiveFile(
+        FileHandle(forReadingFrom: URL(fileURLWithPath: path(beside: new))))
+      try archive.replace { output in
+        var end = 0
+        if try exists(archive.path) {
+          let former = try ArchiveFile(
+            FileHandle(forReadingFrom: URL(fileURLWithPath: archive.path)))
+          guard !former.isOfLaterVersion else { throw ArchiveProblem(.laterVersion) }
+          try copy(former, 0..<former.length, to: output)
+          end = max(former.length, former.tornEnd ?? 0)
+        }
+        try output.truncate(atOffset: UInt64(end))
+        try output.seekToEnd()
+        for block in added.blocks { try copy(added, block.offset..<block.end, to: output) }
+      }
+    }
+  }
+
+  /// Copies the file of a store, to be that of a copy of the store. Throws ``StoreError``.
+  static func copy(from store: String, to other: String) throws {
+    let archive = ConflictArchive(store: other, bound: 0)
+    try moving(to: archive.path) {
+      guard try exists(path(beside: store)) else { return }
+      let file = try ArchiveFile(
+        FileHandle(forReadingFrom: URL(fileURLWithPath: path(beside: store))))
+      try archive.replace { try copy(file, 0..<file.length, to: $0) }
+    }
+  }
+
+  private static func moving(to path: String, _ body: () throws -> Void) throws {
+    do {
+      do {
+        try body()
+      } catch let error where error is CocoaError || error is POSIXError {
+        throw ArchiveProblem(error)
+      }
     } catch let problem as ArchiveProblem {
       throw StoreError(
-        .notWritable, path: new, message: "The older conflicts could not be moved there.",
+        .notWritable, path: path, message: "The older conflicts could not be moved there.",
         remedy: problem.remedy, detail: problem.detail)
+    }
+  }
+
+  /// Puts a new file, which `body` writes, into the place of the file, durably.
+  private func replace(_ body: (FileHandle) throws -> Void) throws {
+    let copy = path + "-new"
+    let handle = try handle(copy, O_RDWR | O_TRUNC)
+    do {
+      try body(handle)
+      try handle.synchronize()
+      try handle.close()
+      guard rename(copy, path) == 0 else { throw ArchiveProblem.ofLastCall }
+    } catch {
+      guard unlink(copy) == 0 || errno == ENOENT else { throw ArchiveProblem.ofLastCall }
+      throw error
+    }
+    try flushFolder()
+  }
+
+  private static func copy(_ file: ArchiveFile, _ range: Range<Int>, to output: FileHandle) throws {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let part = try file.read(min(1 << 20, range.upperBound - offset), at: offset)
+      guard !part.isEmpty else { throw ArchiveProblem(.failed, detail: "it became shorter") }
+      try output.write(contentsOf: part)
+      offset += part.count
     }
   }
 
@@ -345,6 +415,20 @@ final class ConflictArchive {
     for path in [path, path + "-new"] where unlink(path) != 0 && errno != ENOENT {
       throw unremovable(path)
     }
+  }
+
+  /// Removes the file beside a store if it has no block of the store's journals, since it was that of a
+  /// store whose place the store has taken. The caller has locked the store's database.
+  static func removeFormer(beside store: String, unlessOf journals: Set<[UInt8]>) throws {
+    let path = Self.path(beside: store)
+    do {
+      guard try exists(path) else { return }
+      let file = try ArchiveFile(FileHandle(forReadingFrom: URL(fileURLWithPath: path)))
+      guard journals.isDisjoint(with: file.blocks.map(\.journal)) else { return }
+    } catch let problem as ArchiveProblem where problem.kind == .notAFile {
+      return
+    }
+    guard unlink(path) == 0 || errno == ENOENT else { throw ArchiveProblem.ofLastCall }
   }
 
   private static func unremovable(_ path: String) -> StoreError {

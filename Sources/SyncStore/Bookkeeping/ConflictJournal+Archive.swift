@@ -143,7 +143,20 @@ extension ConflictJournal {
 
   /// The marks of blocks in the file that are this store's.
   func archiveMarks() throws -> Set<[UInt8]> {
-    [firstMark, try summary().archive.map { Array($0.journal) } ?? firstMark]
+    [firstMark, try soundArchiveState().map { Array($0.journal) } ?? firstMark]
+  }
+
+  /// Returns how many entries are in the file, as far as the store knows.
+  func archivedCount() throws -> Int { try soundArchiveState()?.count ?? 0 }
+
+  /// Returns what is known of the file; `nil` if nothing is, or if the record of it is damaged, which
+  /// must not stop anyone: verifying finds it.
+  private func soundArchiveState() throws -> ArchiveState? {
+    do {
+      return try summary().archive
+    } catch let error as StoreError where error.code == .damaged {
+      return nil
+    }
   }
 
   // MARK: - Warnings
@@ -151,7 +164,7 @@ extension ConflictJournal {
   /// The warning that the file could not be written last; `nil` if it could.
   func archiveWarning() throws -> SyncWarning? {
     guard let archive else { return nil }
-    return try summary().archive?.problem?.warning(archive.path)
+    return try soundArchiveState()?.problem?.warning(archive.path)
   }
 
   /// Whether ``settleArchive()`` has anything to do.

@@ -29,10 +29,10 @@ extension ConflictJournal {
       if !isInTable { try write(entry) }
       return
     }
-    let line = try JSONEncoder().encode(try names.archived(entry))
-    guard line.count <= archive.bound else {
+    guard entry.contentCount <= archive.entryBytes else {
       return try drop(entry.number, at: entry.at, isInTable: isInTable)
     }
+    let line = try JSONEncoder().encode(try names.archived(entry))
     if leaving.content.byteCount + line.count > archive.blockBytes {
       try flushLeaving()
       if hasArchiveFailed { return try moveOut(entry, isInTable: isInTable) }
@@ -127,7 +127,12 @@ extension ConflictJournal {
       for candidate in candidates {
         guard wantsMore(), !hasArchiveFailed else { return }
         let number: Int64 = try candidate["number"]
+        let size: Int = try candidate["size"]
         do {
+          if let archive, size > 2 * archive.entryBytes {
+            // It is not even read.
+            try drop(number, at: try candidate["at"], isInTable: true)
+          }
           for entry in try storedEntries("WHERE number = ?", [number]) {
             try moveOut(entry, isInTable: true)
           }
@@ -137,7 +142,7 @@ extension ConflictJournal {
         } catch let error as StoreError where error.code == .damaged {
           try drop(number, at: try candidate["at"], isInTable: true)
         }
-        leaving(try candidate["size"])
+        leaving(size)
         next = number + 1
       }
     }

@@ -39,7 +39,7 @@ struct PendingConflicts {
 
 extension ConflictJournal.Entry {
   /// The number of bytes of its values, or somewhat less.
-  fileprivate var contentCount: Int {
+  var contentCount: Int {
     func count(_ cells: [Cell]?) -> Int {
       (cells ?? []).reduce(0) { $0 + $1.value.contentCount }
     }

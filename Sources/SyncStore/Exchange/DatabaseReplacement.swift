@@ -112,6 +112,9 @@ package final class DatabaseReplacement {
 
   /// Writes the pages of the store at `path`, which was prepared, into the file of the database.
   ///
+  /// The older conflicts of the store come to the file beside the database, in addition to those of
+  /// the database.
+  ///
   /// Throws `busy` if another program has written to the database since the replacement was created,
   /// or does not unlock it. A crash leaves the database as it was, or the store.
   package func run(byStoreAt path: String, checkCancellation: () throws -> Void) throws {
@@ -120,7 +123,7 @@ package final class DatabaseReplacement {
       try store.queue.closing {
         try store.queue.writeWithoutTransaction { store in
           try StoreError.mapping(connection.path) {
-            try copyPages(of: store, to: database, checkCancellation)
+            try copyPages(of: store, at: path, to: database, checkCancellation)
           }
         }
       }
@@ -136,7 +139,8 @@ package final class DatabaseReplacement {
   private static let pagesPerStep: Int32 = 1_000
 
   private func copyPages(
-    of store: Database, to database: Database, _ checkCancellation: () throws -> Void
+    of store: Database, at storePath: String, to database: Database,
+    _ checkCancellation: () throws -> Void
   ) throws {
     let backup = sqlite3_backup_init(
       database.sqliteConnection, "main", store.sqliteConnection, "main")
@@ -145,6 +149,8 @@ package final class DatabaseReplacement {
       // Locks the database, and copies nothing.
       try step(backup, pages: 0)
       guard try Self.version(database) == version else { throw writtenMeanwhile }
+      // Nobody can write to the file while the database is locked.
+      try ConflictArchive.add(fileOf: storePath, to: connection.path)
       mayHaveWritten = true
       while try step(backup, pages: Self.pagesPerStep) {
         do {

@@ -11,7 +11,7 @@ extension RemovalLoss {
     waitingChangeSets = try session.inbox.count()
     conflicts =
       try ConflictTable.count(session.database)
-      + (session.conflicts.journal.summary().archive?.count ?? 0)
+      + session.conflicts.journal.archivedCount()
     openConflicts = try ConflictTable.openCount(session.database)
     unsealedEdits = try session.editCount()
     unpublishedChangeSets = try session.outbox.unpublishedCount()

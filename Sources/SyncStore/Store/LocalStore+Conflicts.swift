@@ -21,9 +21,11 @@ extension LocalStore {
   ///
   /// - Parameters:
   ///   - number: The number before which the page begins; `nil` for the first one.
-  ///   - limit: The most entries of the page.
+  ///   - limit: The most entries of the page; never more than ``Conflict/Page/greatestLimit``.
   package func conflicts(before number: Int64?, limit: Int) throws -> Conflict.Page {
-    try read { session in
+    let limit = min(max(limit, 0), Conflict.Page.greatestLimit)
+    let number = number.map { max($0, 1) }
+    return try read { session in
       let journal = session.conflicts.journal
       let names = ConflictNames(session: session)
       let numbers = try journal.numbers(before: number ?? .max, limit: limit)
@@ -58,6 +60,25 @@ extension LocalStore {
 
   /// The end of the name of the file beside a store that has its older conflicts.
   package static let archiveSuffix = ConflictArchive.suffix
+
+  /// Copies the file with the older conflicts of a store, to be that of a copy of the store.
+  package static func copyArchive(from path: String, to other: String) throws {
+    try ConflictArchive.copy(from: path, to: other)
+  }
+
+  /// Removes the file beside the store if it is that of a store which this one has replaced. The backup
+  /// of that one has a copy.
+  package func removeFormerArchive() throws {
+    try write { session in
+      try ConflictArchive.removeFormer(
+        beside: path, unlessOf: session.conflicts.journal.archiveMarks())
+    }
+  }
+
+  /// Returns the path of the file with the older conflicts of a store.
+  package static func archivePath(beside path: String) -> String {
+    ConflictArchive.path(beside: path)
+  }
 
   /// Moves the file with the older conflicts of a store that is about to be moved. If something has
   /// the new name already, that is moved aside.
