@@ -149,7 +149,7 @@ package final class DatabaseReplacement {
       // Locks the database, and copies nothing.
       try step(backup, pages: 0)
       guard try Self.version(database) == version else { throw writtenMeanwhile }
-      // Nobody can write to the file while the database is locked.
+      // No program can write to the file while the database is locked.
       try ConflictArchive.add(fileOf: storePath, to: connection.path)
       mayHaveWritten = true
       while try step(backup, pages: Self.pagesPerStep) {
