@@ -72,23 +72,26 @@ extension DirectoryConformance {
 
   /// Throws unless `condition` holds.
   static func require(
-    _ condition: Bool, _ reason: @autoclosure () -> String, line: UInt = #line
+    _ condition: Bool, _ reason: @autoclosure () -> String, file: String = #fileID,
+    line: UInt = #line
   ) throws {
-    if !condition { throw Failure(check: "line \(line)", reason: reason()) }
+    if !condition { throw Failure(check: "\(file), line \(line)", reason: reason()) }
   }
 
   /// Runs `body`; throws unless it fails with `code`. Returns its error.
   @discardableResult
   static func requireError(
-    _ code: DirectoryError.Code, line: UInt = #line, _ body: () throws -> Void
+    _ code: DirectoryError.Code, file: String = #fileID, line: UInt = #line,
+    _ body: () throws -> Void
   ) throws -> DirectoryError {
     do {
       try body()
     } catch let error as DirectoryError {
-      try require(error.code == code, "\(code) was expected, not: \(error)", line: line)
+      try require(error.code == code, "\(code) was expected, not: \(error)", file: file, line: line)
       return error
     }
-    throw Failure(check: "line \(line)", reason: "\(code) was expected, but the call succeeded")
+    throw Failure(
+      check: "\(file), line \(line)", reason: "\(code) was expected, but the call succeeded")
   }
 
   /// Parses a path.

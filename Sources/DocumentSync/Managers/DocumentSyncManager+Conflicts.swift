@@ -93,6 +93,7 @@ extension DocumentSyncManager {
   func use<Output: Sendable>(
     _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {
+    try checkHasNotLeft(verb)
     let store = store
     return try await journalQueue.run(
       StoreOperation(verb, environment: environment) { try work(store) }, events: events)

@@ -192,13 +192,25 @@ public final class DocumentSyncManager: Sendable {
   /// Closes the store after the operations that were begun, and ends the
   /// events. The manager cannot be used afterwards.
   public func close() async throws {
-    try await run(CloseStoreOperation(store: store, environment: environment))
+    try await queue.run(
+      CloseStoreOperation(store: store, environment: environment), events: events)
     events.finish()
   }
 
   func run<Output>(
     _ operation: SyncOperation<Output>, onProgress: SyncProgress.Handler? = nil
   ) async throws -> Output {
-    try await queue.run(operation, events: events, onProgress: onProgress)
+    try checkHasNotLeft(operation.verb)
+    return try await queue.run(operation, events: events, onProgress: onProgress)
+  }
+
+  /// Throws `notUnderSync` if the store has left its document through this manager.
+  func checkHasNotLeft(_ verb: String) throws {
+    guard state == .left else { return }
+    throw SyncError(
+      .notUnderSync, operation: verb, path: store.path,
+      message: "The store has left its document, and is an ordinary database.",
+      remedy: "Close this manager. Put the database under sync with \(.create), or add its rows to "
+        + "the document with \(.join).")
   }
 }

@@ -87,7 +87,20 @@ public struct SyncEnvironment: Sendable {
     #endif
     store = StoreOptions()
     store.places = .system
-    openDirectory = { FolderDirectory(root: $0) }
+    openDirectory = Self.folder
+  }
+
+  /// Returns the folder at a path. Throws `directoryFailed` if the text is neither an absolute path nor
+  /// that of a file: it is the location of a directory of another kind.
+  @Sendable private static func folder(at path: String) throws -> any SharedDirectory {
+    guard path.hasPrefix("/") || FileManager.default.fileExists(atPath: path) else {
+      throw SyncError(
+        .directoryFailed, operation: "open the directory", path: path,
+        message: "The shared directory is not a folder, and cannot be opened by its location.",
+        remedy: "Give the directory when you open the store, or set “openDirectory” of the "
+          + "environment.")
+    }
+    return FolderDirectory(root: path)
   }
 
   /// The options for opening a store, with this environment's clock and

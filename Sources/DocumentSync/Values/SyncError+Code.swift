@@ -28,6 +28,8 @@ extension SyncError.Code {
   public static let storeUnsuitable = Self(rawValue: "storeUnsuitable")
   /// Another program kept the database locked for too long.
   public static let storeBusy = Self(rawValue: "storeBusy")
+  /// The store was closed. Open it again.
+  public static let storeClosed = Self(rawValue: "storeClosed")
   /// The store or its folder cannot be written to.
   public static let storeNotWritable = Self(rawValue: "storeNotWritable")
   /// The store cannot be read.

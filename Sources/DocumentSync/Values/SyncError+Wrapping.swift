@@ -51,7 +51,7 @@ extension SyncError {
       .alreadyUnderSync: .alreadyUnderSync, .notUnderSync: .notUnderSync,
       .newerFormat: .newerVersionNeeded, .unsupportedSchema: .storeUnsuitable,
       .badConfiguration: .storeUnsuitable, .foreignKeysBroken: .storeUnsuitable,
-      .busy: .storeBusy, .notWritable: .storeNotWritable,
+      .busy: .storeBusy, .closed: .storeClosed, .notWritable: .storeNotWritable,
       .notReadable: .storeNotReadable, .unpublishedEdits: .unpublishedEdits,
       .fork: .forkedClient, .noSpace: .noLocalSpace, .noSuchConflict: .noSuchConflict,
       .conflictNotOpen: .conflictNotOpen, .editRefused: .editRefused,

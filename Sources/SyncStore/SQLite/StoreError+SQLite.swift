@@ -46,6 +46,10 @@ extension StoreError {
       self.init(
         .busy, path: path, message: "The database is locked by another program.",
         remedy: "Close that program or wait until it has finished, then try again.", detail: detail)
+    case .SQLITE_MISUSE where error.message == Self.closedConnection:
+      self.init(
+        .closed, path: path, message: "The store is closed.", remedy: "Open it again.",
+        detail: detail)
     case .SQLITE_NOTADB:
       self.init(
         .notADatabase, path: path, message: "The file is not an SQLite database.",
@@ -78,6 +82,9 @@ extension StoreError {
         remedy: "Check the database with “PRAGMA integrity_check”.", detail: detail)
     }
   }
+
+  /// The message of GRDB's error if a connection is used after it was closed.
+  private static let closedConnection = "Connection is closed"
 
   /// Returns whether a message of SQLite reports that a table of bookkeeping is missing.
   private static func lacksBookkeeping(_ message: String?) -> Bool {

@@ -32,6 +32,8 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let foreignKeysBroken = Code(rawValue: "foreignKeysBroken")
     /// Another program kept the database locked for longer than the busy timeout.
     package static let busy = Code(rawValue: "busy")
+    /// The store was closed.
+    package static let closed = Code(rawValue: "closed")
     /// The database or its folder cannot be written to.
     package static let notWritable = Code(rawValue: "notWritable")
     /// The database cannot be read.

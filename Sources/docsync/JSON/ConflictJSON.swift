@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 /// A conflict of the journal, as printed.
 struct ConflictJSON: Encodable, Sendable {
@@ -53,6 +54,9 @@ struct ConflictJSON: Encodable, Sendable {
   var rule: String
   var outcome: String
   var now: Present?
+  /// Why the row is hidden.
+  var reason: String?
+  /// More, in words.
   var message: String?
   /// When this device noticed the conflict, in milliseconds since 1970.
   var noticedMilliseconds: Int64
@@ -62,7 +66,7 @@ struct ConflictJSON: Encodable, Sendable {
   private enum CodingKeys: String, CodingKey {
     case number, isArchived, kind, status, table, row, key, column, base, local, remote, rule,
       outcome
-    case now, message, noticedMilliseconds
+    case now, reason, message, noticedMilliseconds
   }
 
   init(_ conflict: Conflict, names: ClientNames) {
@@ -80,7 +84,9 @@ struct ConflictJSON: Encodable, Sendable {
     rule = conflict.rule.rawValue
     outcome = conflict.outcome.rawValue
     now = conflict.now.map(Present.init)
-    message = conflict.message
+    let hidden = conflict.message.flatMap(ParkedRow.Reason.init(rawValue:))
+    reason = hidden?.rawValue
+    message = hidden?.text ?? conflict.message
     noticedMilliseconds = conflict.milliseconds
     localWho = conflict.local.stamp.map { names.label($0.client) } ?? ""
     remoteWho = conflict.remote.stamp.map { names.label($0.client) } ?? ""

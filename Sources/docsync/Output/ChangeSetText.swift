@@ -35,6 +35,12 @@ struct ChangeSetText {
     return lines
   }
 
+  /// Returns the begin and the end of an identity, as references to the row show it: rows that were
+  /// there when syncing began differ at the end alone.
+  private static func short(_ identity: String) -> String {
+    identity.count > 17 ? "\(identity.prefix(8))…\(identity.suffix(8))" : identity
+  }
+
   private func line(_ row: ChangeSetJSON.Row) -> String {
     let sign =
       switch row.action {
@@ -47,9 +53,9 @@ struct ChangeSetText {
       "\(printable($0.key)) = \($0.value.text)"
     }
     var parts = ["  \(sign) \(key.joined(separator: ", "))"]
-    if let identity = row.row { parts[0] += " [\(identity.prefix(8))]" }
+    if let identity = row.row { parts[0] += " [\(Self.short(identity))]" }
     if !values.isEmpty { parts.append(values.joined(separator: ", ")) }
-    if let movedTo = row.movedTo { parts.append("its key is now [\(movedTo.prefix(8))]") }
+    if let movedTo = row.movedTo { parts.append("its key is now [\(Self.short(movedTo))]") }
     return parts.joined(separator: "  ")
   }
 }

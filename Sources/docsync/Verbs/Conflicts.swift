@@ -244,7 +244,7 @@ struct PolicyChoice: Sendable {
     guard parts.count == 1 || name != nil, policy != nil || word == "default" else {
       throw ValidationError(
         "“\(text)” is not [TABLE[.COLUMN]=]POLICY, where POLICY is latestWins, localWins, "
-          + "remoteWins, ask, resolve:NAME or default.")
+          + "remoteWins, ask or default.")
     }
     return PolicyChoice(name: name, policy: policy)
   }

@@ -66,7 +66,7 @@ struct RemoveClient: Verb {
         lines.append("it lacks \(counted(Int(lag), "change set"))")
       }
     } else {
-      lines.append("it has never synchronized")
+      lines.append("it has not synchronized since the document began or was reset")
     }
     lines.append("if it returns, it sends its edits as a new device")
     return lines

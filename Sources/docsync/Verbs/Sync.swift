@@ -71,7 +71,7 @@ struct Sync: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     var result = Result()
     var statuses: [ExitStatus] = []
-    let width = stores.map(\.count).max() ?? 0
+    let width = stores.map(\.columns).max() ?? 0
     for store in stores {
       do {
         let (done, status, lines) = try await synchronize(store, width: width, console)
@@ -143,7 +143,8 @@ struct Sync: Verb {
     }
     lines += unsettled.lines(store: store, names)
     return lines.enumerated().map { index, line in
-      (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line
+      let name = index == 0 ? store : ""
+      return name + String(repeating: " ", count: max(width - name.columns, 0) + 2) + line
     }
   }
 
