@@ -46,7 +46,8 @@ extension StoreError {
       self.init(
         .busy, path: path, message: "The database is locked by another program.",
         remedy: "Close that program or wait until it has finished, then try again.", detail: detail)
-    case .SQLITE_MISUSE where error.message == Self.closedConnection:
+    case .SQLITE_MISUSE:
+      // The only misuse of SQLite that occurs: the connection is closed.
       self.init(
         .closed, path: path, message: "The store is closed.", remedy: "Open it again.",
         detail: detail)
@@ -82,9 +83,6 @@ extension StoreError {
         remedy: "Check the database with “PRAGMA integrity_check”.", detail: detail)
     }
   }
-
-  /// The message of GRDB's error if a connection is used after it was closed.
-  private static let closedConnection = "Connection is closed"
 
   /// Returns whether a message of SQLite reports that a table of bookkeeping is missing.
   private static func lacksBookkeeping(_ message: String?) -> Bool {
