@@ -123,12 +123,14 @@ import Testing
     try scratch.makeNotes("c.db")
     try scratch.expectFailure(
       "join", "c.db", "--directory", "shared", status: 5, code: "fileExists", path: "c.db")
-    let old = try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/c.db"))
+    try scratch.sql("c.db", "INSERT INTO notes (title) VALUES ('only here')")
+    let old = try scratch.column("c.db", "SELECT title FROM notes ORDER BY id")
     let result = try scratch.succeed(
       "join", "c.db", "--directory", "shared", "--replace", "--json"
     ).json()
     let backup = try #require(result["backup"] as? String)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + backup)) == old)
+    #expect(try scratch.column(backup, "SELECT title FROM notes ORDER BY id") == old)
+    #expect(try !scratch.column("c.db", "SELECT title FROM notes").contains("\"only here\""))
     #expect(try scratch.succeed("status", "c.db").output.contains("nothing"))
   }
 
