@@ -72,9 +72,7 @@ extension ConflictJournal {
   }
 
   private func remove(_ number: Int64) throws {
-    let statement = try database.cachedStatement(
-      sql: "DELETE FROM docsync_conflict WHERE number = ?")
-    try statement.execute(arguments: [number])
+    try ConflictTable.remove(number, database)
   }
 
   /// Moves out the entries of earlier transactions before the first one of this transaction, which
@@ -90,12 +88,7 @@ extension ConflictJournal {
   func trim() throws {
     // The table has them until then, and they would leave it once more.
     try flushLeaving()
-    let total = try SQLStatement(
-      "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
-    guard try total.step() else { return }
-    var count = Int(total.integer(at: 0))
-    var size = Int(total.integer(at: 1))
-    total.reset()
+    var (count, size) = try ConflictTable.size(database)
     if count > bound.entries || size > bound.bytes {
       try moveOut(from: 0, through: try summary().last - 1) { [rest] in
         count > rest.entries || size > rest.bytes
@@ -119,10 +112,7 @@ extension ConflictJournal {
   ) throws {
     var next = first
     while next <= last, !hasArchiveFailed {
-      let candidates = try StoredRow.fetchAll(
-        database,
-        sql: "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' "
-          + "AND number BETWEEN ? AND ? ORDER BY number LIMIT 200", arguments: [next, last])
+      let candidates = try ConflictTable.settled(from: next, through: last, limit: 200, database)
       guard !candidates.isEmpty else { return }
       for candidate in candidates {
         guard wantsMore(), !hasArchiveFailed else { return }

@@ -24,6 +24,32 @@ enum ConflictTable {
         name: "docsync_conflict_open", columns: "status", condition: "status = 'open'"),
     ])
 
+  /// Removes an entry.
+  static func remove(_ number: Int64, _ database: Database) throws {
+    let statement = try database.cachedStatement(
+      sql: "DELETE FROM docsync_conflict WHERE number = ?")
+    try statement.execute(arguments: [number])
+  }
+
+  /// Returns the number of entries and the bytes of their values.
+  static func size(_ database: Database) throws -> (count: Int, size: Int) {
+    let total = try SQLStatement(
+      "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
+    guard try total.step() else { return (0, 0) }
+    defer { total.reset() }
+    return (Int(total.integer(at: 0)), Int(total.integer(at: 1)))
+  }
+
+  /// Returns number, time and size of entries that are not open, the oldest first.
+  static func settled(
+    from first: Int64, through last: Int64, limit: Int, _ database: Database
+  ) throws -> [StoredRow] {
+    try StoredRow.fetchAll(
+      database,
+      sql: "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' "
+        + "AND number BETWEEN ? AND ? ORDER BY number LIMIT ?", arguments: [first, last, limit])
+  }
+
   /// The position that stands for the local key in the key of an entry: the local key is no
   /// synchronized column.
   static let localKeyPosition = 1 << 20
