@@ -163,9 +163,12 @@ import Testing
   ///
   /// 2983020: a row without a key referred to a row that another device deleted, and stayed as it
   /// was.
+  ///
+  /// 4000005: a reference could not follow a row that REPLACE had given another number, since another
+  /// row had that number in a unique column, and it led nowhere.
   @Test(
     arguments: [
-      2_920_097, 2_960_003, 2_980_001, 2_980_124, 2_980_348, 2_980_853, 2_983_020,
+      2_920_097, 2_960_003, 2_980_001, 2_980_124, 2_980_348, 2_980_853, 2_983_020, 4_000_005,
     ] as [UInt64])
   func aHistoryOfAllFeaturesThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)

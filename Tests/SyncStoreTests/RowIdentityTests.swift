@@ -166,6 +166,24 @@ import Testing
     #expect(try devices.map { try $0.store.status().parked.count } == [0, 0])
   }
 
+  @Test func aRowThatCannotFollowAReplacedOneGivesWay() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, mail TEXT NOT NULL UNIQUE);
+      CREATE TABLE photo (id INTEGER PRIMARY KEY, person INTEGER UNIQUE REFERENCES person);
+      INSERT INTO person VALUES (1, 'a@x'), (2, 'b@x'); INSERT INTO photo VALUES (1, 1), (2, 2);
+      """, configuration: configuration(["person": .columns(["mail"])]))
+    try devices[0].run(
+      "PRAGMA foreign_keys = OFF; REPLACE INTO person (id, mail) VALUES (5, 'a@x')")
+    try devices[0].run("INSERT INTO photo VALUES (3, 5)")
+    let query = "SELECT photo.id, mail FROM photo LEFT JOIN person ON person = person.id ORDER BY 1"
+    try converge(devices, query, ["2|b@x", "3|a@x"])
+    #expect(try devices.map { try $0.store.status().parked.count } == [1, 1])
+    try devices[1].run("DELETE FROM photo WHERE id = 3")
+    try converge(devices, query, ["1|a@x", "2|b@x"])
+  }
+
   @Test func integerKeysCanBeTheIdentityByChoice() throws {
     let devices = try scratch.devices(
       2,

@@ -20,7 +20,9 @@ struct MovedKeys {
     var references: Set<CellKey> = []
     /// Cells that hold the old key as a plain value.
     var plain: [StoreSession.PlainCell] = []
-    /// Rows that have the old key as a plain value in their own key.
+    /// Rows that have to be checked: those that have the old key as a plain value in their own key,
+    /// and those that still have it as a reference, since another row has the new key in a unique
+    /// column.
     var rows: Set<RowKey> = []
   }
 
@@ -104,7 +106,9 @@ struct MovedKeys {
           followed.rows.insert(
             RowKey(table: child.id, identity: try access.earlierIdentity(ofKey: key)))
         }
-        try redirect(position, of: child, except: rows)
+        for key in try redirect(position, of: child, except: rows) where !key.contains(.null) {
+          followed.rows.insert(RowKey(table: child.id, identity: try access.identity(ofKey: key)))
+        }
         for cell in staying { try restore(cell, child) }
       }
     }
@@ -177,10 +181,13 @@ struct MovedKeys {
     }
   }
 
-  /// - Parameter staying: The keys of rows that do not follow.
+  /// Writes the new keys into a column. Returns the keys of the rows that cannot follow, since
+  /// another row has the new key in a unique column.
+  ///
+  /// - Parameter staying: The keys of rows that are not to follow.
   private func redirect(
     _ position: Int, of table: TableSchema, except staying: [[Value]]
-  ) throws {
+  ) throws -> [[Value]] {
     let index = table.identityPositions.firstIndex(of: position)
     let counted = index == nil ? " WHERE NOT gone" : ""
     let exception = try exception(staying)
@@ -208,10 +215,17 @@ struct MovedKeys {
     let (value, condition) = terms(quoted(table.columns[position].name), keyNames)
     try database.execute(
       sql: "UPDATE OR IGNORE \(table.quotedName) SET \(value) WHERE \(condition)")
-    // A row with that key is there already: it is the same row.
     if index != nil {
+      // A row with that key is there already: it is the same row.
       try database.execute(sql: "DELETE FROM \(table.quotedName) WHERE \(condition)")
+      return []
     }
+    let reading = try SQLStatement(
+      "SELECT \(keyNames.joined(separator: ", ")) FROM \(table.quotedName) WHERE \(condition)",
+      on: database)
+    var left: [[Value]] = []
+    while try reading.step() { left.append(keyNames.indices.map(reading.value)) }
+    return left
   }
 
   /// Returns the SQL that excepts rows, by the names of their key columns.
