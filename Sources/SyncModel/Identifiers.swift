@@ -26,17 +26,16 @@ package struct Bits128: Hashable, Comparable, Sendable {
   }
 
   /// Reads 16 bytes, most significant first; `nil` for any other length.
-  package init?(bytes: some Collection<UInt8>) {
+  package init?(bytes: [UInt8]) { self.init(reading: bytes) }
+
+  /// Reads 16 bytes, most significant first; `nil` for any other length.
+  package init?(bytes: ArraySlice<UInt8>) { self.init(reading: bytes) }
+
+  // Other modules could not specialize a generic initializer.
+  private init?(reading bytes: some Collection<UInt8>) {
     guard bytes.count == 16 else { return nil }
-    var words: (UInt64, UInt64) = (0, 0)
-    for (position, byte) in bytes.enumerated() {
-      if position < 8 {
-        words.0 = words.0 << 8 | UInt64(byte)
-      } else {
-        words.1 = words.1 << 8 | UInt64(byte)
-      }
-    }
-    self.init(high: words.0, low: words.1)
+    high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    low = bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   /// The 16 bytes, most significant first.

@@ -91,4 +91,44 @@ import Testing
     // say that the edit is the later one.
     #expect(shown == ["130000|2"])
   }
+
+  /// What another program did in the pauses between transactions.
+  private final class Pauses: @unchecked Sendable {
+    var device: Device?
+    var rows: [[String]] = []
+  }
+
+  @Test(arguments: [true, false], ["wal", "delete"])
+  func aProgramGetsItsTurnBetweenTransactions(_ isShort: Bool, _ mode: String) throws {
+    let pauses = Pauses()
+    var options = StoreOptions()
+    options.rowsPerChangeSet = 1
+    options.bytesPerChangeSet = 1
+    options.transactionTime = isShort ? .zero : nil
+    options.pause = { _ in
+      guard let device = pauses.device else { return }
+      do {
+        try device.program.run("INSERT INTO own (text) VALUES ('written')")
+        pauses.rows.append(try device.rows("SELECT count(*) FROM t"))
+      } catch {
+        Issue.record(error)
+      }
+    }
+    let devices = try scratch.devices(
+      2,
+      "CREATE TABLE t (id TEXT PRIMARY KEY, a); CREATE TABLE own (id INTEGER PRIMARY KEY, text)",
+      options: options)
+    for device in devices { _ = try device.rows("PRAGMA journal_mode = \(mode)") }
+    try devices[0].run("INSERT INTO t VALUES ('x', 1), ('y', 2), ('z', 3)")
+    let incoming = try devices[0].outgoing()
+    #expect(incoming.count == 3)
+    pauses.device = devices[1]
+    let report = try devices[1].store.apply(incoming)
+    pauses.device = nil
+    #expect(report.applied.count == 3)
+    #expect(pauses.rows == (isShort ? [["1"], ["2"]] : []))
+    try converge(
+      devices, "SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM own)",
+      [isShort ? "3|2" : "3|0"])
+  }
 }

@@ -32,6 +32,13 @@ public struct SyncEnvironment: Sendable {
     get { .seconds(store.busyTimeout) }
     set { store.busyTimeout = Double(newValue.milliseconds) / 1000 }
   }
+  /// About how long a transaction keeps programs from writing to the store while change sets are
+  /// applied; `nil` for no limit. Programs that wait get their turn between two transactions. A
+  /// change set is applied as a whole, however long it takes.
+  public var storeTransactionTime: Duration? {
+    get { store.transactionTime }
+    set { store.transactionTime = newValue }
+  }
   /// How long an operation waits for a synchronization of the store by another process or manager
   /// (`storeInUse`).
   public var storeInUseTimeLimit: Duration = .zero

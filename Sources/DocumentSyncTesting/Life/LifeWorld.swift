@@ -77,6 +77,7 @@ final class LifeWorld {
       clock.time += 1
       return clock.time
     }
+    environment.store.ignoreRealTime()
     environment.random = { random.word() }
     environment.retries = .none
     environment.parallelReads = 1

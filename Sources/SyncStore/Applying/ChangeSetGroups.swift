@@ -4,6 +4,7 @@ import SyncModel
 struct ChangeSetGroups {
   private var pending: PendingChangeSets
   private var rowsPerTransaction: Int
+  private let transactionTime: Duration?
   private let binding: StoreBinding
   private let clockTolerance: Int64
   private let checkCancellation: () throws -> Void
@@ -18,6 +19,7 @@ struct ChangeSetGroups {
     self.binding = binding
     self.checkCancellation = checkCancellation
     rowsPerTransaction = options.rowsPerTransaction
+    transactionTime = options.transactionTime
     clockTolerance = options.clockTolerance
   }
 
@@ -53,7 +55,7 @@ struct ChangeSetGroups {
   }
 
   /// Applies at least one change set, and more until none is left that can be applied or the
-  /// transaction has its full number of rows. Adds those to the report.
+  /// transaction has its full number of rows or its full time. Adds those to the report.
   mutating func apply(
     _ session: StoreSession, _ report: inout ApplyReport,
     _ onApplied: (AppliedChangeSet) -> Void
@@ -64,8 +66,11 @@ struct ChangeSetGroups {
     var rows = 0
     var count = 0
     var last: PendingChangeSets.Item?
+    let deadline = transactionTime.map { ContinuousClock.now + $0 }
     do {
-      while count == 0 || rows < rowsPerTransaction {
+      while count == 0
+        || rows < rowsPerTransaction && deadline.map({ ContinuousClock.now < $0 }) ?? true
+      {
         guard let next = try pending.takeNext(session, binding) else {
           isDone = true
           break
@@ -81,6 +86,7 @@ struct ChangeSetGroups {
         try session.inbox.remove(of: next.header.client, through: next.header.number)
         if next.header.client == session.ownClient { try session.completeOwn() }
       }
+      if pending.rest.isEmpty { isDone = true }
       try apply.finish()
     } catch {
       guard let last, let fault = ChangeSetFault(error, in: last, isAlone: count == 1) else {
@@ -103,10 +109,10 @@ struct ChangeSetGroups {
     if isDone {
       for received in pending.rest.compactMap(\.received) { try session.inbox.add(received) }
       report.waiting = try pending.waiting(session)
+      report.openConflicts = try session.conflicts.journal.openCount
+      report.parkedRows = try session.keptRows.parkedCount()
     }
     report.add(session.conflicts)
-    report.openConflicts = try session.conflicts.journal.openCount
-    report.parkedRows = try session.keptRows.parkedCount()
   }
 }
 

@@ -97,7 +97,7 @@ struct Inbox {
         + "ORDER BY client, number", on: database)
     while try reading.step() {
       try body(
-        Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:)),
+        Bits128(bytes: Array(reading.content(at: 0))).map(ClientIdentifier.init(bits:)),
         UInt64(bitPattern: reading.integer(at: 1)), ContentHash(bytes: reading.content(at: 2)),
         withBytes ? reading.bytes(at: 3) : [])
     }

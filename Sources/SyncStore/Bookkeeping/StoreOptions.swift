@@ -19,6 +19,15 @@ package struct StoreOptions: Sendable {
   package var bytesPerChangeSet = 6 << 20
   /// The number of applied rows after which a transaction is committed before the next change set.
   package var rowsPerTransaction = 100_000
+  /// How long a transaction may apply change sets before it is committed: no program can write to
+  /// the store meanwhile. A change set is applied as a whole, however long it takes. `nil` for no
+  /// limit.
+  package var transactionTime: Duration? = .milliseconds(50)
+  /// Pauses between two such transactions, given how long the first one took, so that programs that
+  /// wait for the store get their turn. SQLite's busy timeout looks only every 100 ms in the end.
+  package var pause: @Sendable (Duration) -> Void = {
+    Thread.sleep(forTimeInterval: max(0.005, $0 / .seconds(10)))
+  }
   /// The most bytes of one block of rows' states, so that it fits on a page.
   package var stampBlockBytes = StampBlocks.standardCapacity
   /// The most entries that the table of the conflict journal holds; open entries may exceed it.

@@ -155,7 +155,7 @@ struct TableDefinition: Sendable {
 
   /// Returns the client in a value of the table. Throws if it is invalid.
   func client(_ bytes: Data) throws -> ClientIdentifier {
-    guard let bits = Bits128(bytes: bytes) else { throw damaged() }
+    guard let bits = Bits128(bytes: Array(bytes)) else { throw damaged() }
     return ClientIdentifier(bits: bits)
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 
 /// A statement, or a part of one, that is compared byte by byte: `String` treats two statements as
@@ -8,7 +9,15 @@ struct SQLText: Hashable {
   init(_ text: String) { self.text = text }
 
   static func == (left: SQLText, right: SQLText) -> Bool {
-    left.text.utf8.elementsEqual(right.text.utf8)
+    var (left, right) = (left.text, right.text)
+    let count = left.utf8.count
+    return left.withUTF8 { left in
+      right.withUTF8 { right in
+        guard left.count == right.count else { return false }
+        guard let left = left.baseAddress, let right = right.baseAddress else { return true }
+        return memcmp(left, right, count) == 0
+      }
+    }
   }
 
   func hash(into hasher: inout Hasher) {

@@ -24,6 +24,7 @@ extension LocalStore {
       var groups = ChangeSetGroups(
         PendingChangeSets(received, kept: kept), binding, options, checkCancellation)
       while !groups.isDone {
+        let start = ContinuousClock.now
         try groups.attempt(&report) { groups, report in
           try write { session in
             try groups.begin(session, report)
@@ -35,6 +36,7 @@ extension LocalStore {
             try groups.end(session, &report)
           }
         }
+        if !groups.isDone { options.pause(ContinuousClock.now - start) }
       }
     }
     return report

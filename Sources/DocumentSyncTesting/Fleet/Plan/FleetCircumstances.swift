@@ -24,6 +24,7 @@ struct FleetCircumstances: Hashable, Sendable {
   }
 
   func apply(to options: inout StoreOptions) {
+    options.ignoreRealTime()
     if let conflictEntries { options.conflictEntries = conflictEntries }
     guard let borders else { return }
     options.rowsPerChangeSet = borders.rowsPerChangeSet
@@ -39,6 +40,15 @@ struct FleetCircumstances: Hashable, Sendable {
     environment.fetchWindowBytes = borders.fetchWindowBytes
     environment.keptChangeSetBytes = borders.keptChangeSetBytes
     environment.thresholds = borders.thresholds
+  }
+}
+
+extension StoreOptions {
+  /// Lets transactions last as long as they may, since real time would make a history differ each
+  /// time.
+  mutating func ignoreRealTime() {
+    transactionTime = nil
+    pause = { _ in }
   }
 }
 
