@@ -51,11 +51,12 @@ enum Main {
       return try await verb.perform(console)
     }
     let interruption = Interruption {
-      task.cancel()
+      // Said first: the command says something of its own as soon as it is cancelled.
       ProgressBar.leaveLine()
       console.note([
         "docsync: stopping; press Ctrl-C again to stop at once. Your data is safe."
       ])
+      task.cancel()
     }
     start.continuation.finish()
     switch await task.result {
