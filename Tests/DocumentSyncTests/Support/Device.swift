@@ -102,6 +102,7 @@ final class World: @unchecked Sendable {
     environment.store.places = nil
     environment.directoryTimeLimit = .seconds(86_400)
     environment.decisionTimeLimit = .seconds(86_400)
+    environment.storeTransactionTime = .seconds(86_400)
     return environment
   }
 }
