@@ -9,11 +9,11 @@ struct SQLText: Hashable {
   init(_ text: String) { self.text = text }
 
   static func == (left: SQLText, right: SQLText) -> Bool {
+    let count = left.text.utf8.count
+    guard count == right.text.utf8.count else { return false }
     var (left, right) = (left.text, right.text)
-    let count = left.utf8.count
     return left.withUTF8 { left in
       right.withUTF8 { right in
-        guard left.count == right.count else { return false }
         guard let left = left.baseAddress, let right = right.baseAddress else { return true }
         return memcmp(left, right, count) == 0
       }

@@ -24,9 +24,11 @@ extension LocalStore {
       var groups = ChangeSetGroups(
         PendingChangeSets(received, kept: kept), binding, options, checkCancellation)
       while !groups.isDone {
-        let start = ContinuousClock.now
+        var start = ContinuousClock.now
         try groups.attempt(&report) { groups, report in
           try write { session in
+            // It may have waited for other programs until now.
+            start = .now
             try groups.begin(session, report)
             try store.seal(session, checkCancellation: checkCancellation)
             try groups.apply(session, &report) { applied in
