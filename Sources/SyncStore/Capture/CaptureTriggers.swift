@@ -33,6 +33,10 @@ struct CaptureTriggers {
     case renamed = 7
   }
 
+  /// The condition that an entry of a log records an edit: an update that changed no value is
+  /// logged as well.
+  static let isEdit = "(op <> 1 OR rtrim(mask, '0,') <> '')"
+
   let table: TableSchema
 
   /// The columns that a log has only if the schema needs them.
@@ -109,9 +113,18 @@ struct CaptureTriggers {
         (Column.destination($0), "NEW.\(quoted($1))")
       }
     }
+    let names = terms.map(\.0).joined(separator: ", ")
+    guard !table.recordedColumns.isEmpty else {
+      return """
+        INSERT INTO \(table.logName) (op, at, \(names)) \
+        VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
+        """
+    }
     return """
-      INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
-      VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
+      INSERT INTO \(table.logName) (op, at, \(names)) \
+      SELECT \(kind.rawValue) + count(*), julianday('now'), \
+      \(terms.map { "(SELECT \($0.1))" }.joined(separator: ", ")) \
+      FROM \(absent("OLD", table.recordedColumns)) WHERE 0;
       """
   }
 
@@ -158,14 +171,16 @@ struct CaptureTriggers {
       return "CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN 0 "
         + "BEGIN SELECT 1; END"
     }
-    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
     let bases = table.baseColumns
     let names = keyNames + bases.map(Column.old)
-    let olds = bases.map { ", OLD.\(quoted(table.columns[$0].name))" }.joined()
+    let olds = bases.map { ", (SELECT OLD.\(quoted(table.columns[$0].name)))" }.joined()
+    let mask = fallingBack(to: "NEW", mask, positions)
     return """
-      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(condition) BEGIN \
+      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
-      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds)); END
+      SELECT \(Entry.update.rawValue), julianday('now'), \
+      CASE WHEN count(*) THEN 0 ELSE (SELECT \(mask)) END, \(keys("NEW"))\(olds) \
+      FROM \(absent("OLD", Set(positions + bases).sorted())) WHERE 0; END
       """
   }
 
@@ -280,7 +295,7 @@ struct CaptureTriggers {
 
   /// Returns the conditions under which another row has the new row's values in a unique index.
   /// They may hold too often: whether the new row meets the condition of a partial index is mostly
-  /// not checked, see ``mayMeet(_:)``.
+  /// not checked, see ``mayMeet(_:of:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
@@ -288,8 +303,9 @@ struct CaptureTriggers {
         return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
       }
     }
-    let source = newRow { newValue($0) }
-    let isEvaluated = index.columns.contains(nil) ? index.condition.map(mayMeet) : nil
+    let source = newRow(for: index) { newValue($0) }
+    let isEvaluated =
+      index.columns.contains(nil) ? index.condition.map { mayMeet($0, of: index) } : nil
     let terms = zip(index.terms, index.collations).map { term, collation in
       let value = "(SELECT \(term) FROM \(source))"
       let guarded = isEvaluated.map { "CASE WHEN \($0) THEN \(value) END" } ?? value
@@ -302,9 +318,19 @@ struct CaptureTriggers {
 
   /// Returns the SQL of a table that contains only the new row, under the same column names, so
   /// that the index's own text can be evaluated on it unchanged.
-  private func newRow(_ value: (SQLName) -> String) -> String {
-    let columns = table.allColumns.map { "\(value($0)) AS \(quoted($0))" }
+  ///
+  /// It has the columns that the text names: another column can be dropped.
+  private func newRow(for index: UniqueIndex, _ value: (SQLName) -> String) -> String {
+    let texts = index.terms + [index.condition].compactMap { $0 }
+    var columns = named(in: texts, among: table.allColumns).map { "\(value($0)) AS \(quoted($0))" }
+    if columns.isEmpty { columns = ["1"] }
     return "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
+  }
+
+  /// Returns the columns that SQL names.
+  private func named(in texts: [String], among columns: [SQLName]) -> [SQLName] {
+    let tokens = texts.flatMap { SQLTokens($0).tokens }
+    return columns.filter { column in tokens.contains { $0.isName(column) } }
   }
 
   /// Returns an SQL term that is true if the new row may meet a partial index's condition.
@@ -315,8 +341,8 @@ struct CaptureTriggers {
   /// NEW's columns have lost their affinities and collations, by which a condition compares. A cast
   /// has an affinity, but changes values of other types. So the term checks the condition both
   /// ways.
-  private func mayMeet(_ condition: String) -> String {
-    let cast = newRow { name in
+  private func mayMeet(_ condition: String, of index: UniqueIndex) -> String {
+    let cast = newRow(for: index) { name in
       guard let column = table.columns.first(where: { $0.name == name }) else {
         return newValue(name)
       }
@@ -325,7 +351,7 @@ struct CaptureTriggers {
         ? newValue(name) : "CAST(\(newValue(name)) AS \(column.affinity.rawValue))"
       return "\(value) COLLATE \(quoted(SQLName(column.collation)))"
     }
-    let sources = [newRow { newValue($0) }, cast]
+    let sources = [newRow(for: index) { newValue($0) }, cast]
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
@@ -340,15 +366,26 @@ struct CaptureTriggers {
     guard !replaced.isEmpty,
       let generated = table.generatedColumns.first(where: { $0.name == name })
     else { return "NEW.\(quoted(name))" }
-    let columns = table.columns.map { "\(newValue($0.name)) AS \(quoted($0.name))" }
-    return "(SELECT (\(generated.expression)) FROM (SELECT \(columns.joined(separator: ", "))) "
+    let columns = named(in: [generated.expression], among: table.columns.map(\.name)).map {
+      "\(newValue($0)) AS \(quoted($0))"
+    }
+    return
+      "(SELECT (\(generated.expression)) FROM (SELECT \((columns + ["1"]).joined(separator: ", "))) "
       + "AS \(table.quotedName))"
   }
 
   private func hint(_ kind: Entry, where conditions: [String]) -> String {
+    let reference = referredKey(table.quotedName).map { [("identity", $0)] } ?? []
+    let same = table.keyColumns.map {
+      "row.\(quoted($0)) IS \(table.quotedName).\(quoted($0))"
+    }.joined(separator: " AND ")
     let terms =
-      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") }
-      + recordedTerms(table.quotedName)
+      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") } + reference
+      + table.recordedColumns.map { position in
+        let value =
+          "row.\(quoted(table.columns[position].name)) FROM \(table.quotedName) AS row WHERE \(same)"
+        return (Column.old(position), fallingBack(to: "row", value, [position]))
+      }
     return """
       INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
       SELECT \(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")) \

@@ -1,0 +1,105 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Columns that a program drops by ALTER while docsync does not run.
+@Suite struct DropColumnTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private static let schema = """
+    CREATE TABLE t (id INTEGER PRIMARY KEY, a, b DEFAULT 'd', c INTEGER DEFAULT 0);
+    INSERT INTO t VALUES (1, 'a', 'x', 1), (2, 'b', 'y', 2);
+    CREATE TABLE k (k TEXT PRIMARY KEY, t INTEGER REFERENCES t ON DELETE CASCADE, v, w);
+    INSERT INTO k VALUES ('one', 1, 10, 'w');
+    """
+
+  @Test(arguments: ["wal", "delete"], [true, false])
+  func editsAfterTheDropAreCaptured(mode: String, isOpen: Bool) throws {
+    var devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("PRAGMA journal_mode = \(mode); UPDATE t SET a = 'p', b = 'q' WHERE id = 1")
+    devices[0] = try devices[0].changed(isOpen: isOpen) {
+      try $0.run(
+        """
+        ALTER TABLE t DROP COLUMN b; UPDATE t SET a = 'r', c = 7 WHERE id = 2;
+        INSERT INTO t VALUES (3, 's', 3); INSERT INTO k VALUES ('two', 3, 1, 2);
+        ALTER TABLE k DROP COLUMN v; UPDATE k SET w = 'x' WHERE k = 'one';
+        """)
+    }
+    try devices[1].run("UPDATE t SET b = 'kept' WHERE id = 2")
+    try exchange(devices)
+    let rows = ["1|p|1", "2|r|7", "3|s|3"]
+    for device in devices {
+      #expect(try device.rows("SELECT id, a, c FROM t ORDER BY id") == rows)
+      #expect(try device.rows("SELECT k, t, w FROM k ORDER BY k") == ["one|1|x", "two|3|2"])
+    }
+    #expect(try devices[1].rows("SELECT b FROM t ORDER BY id") == ["x", "kept", "d"])
+    #expect(try devices[0].store.remadeTables().isEmpty)
+  }
+
+  @Test func aDeletionAfterTheDropIsCaptured() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("ALTER TABLE t DROP COLUMN c; DELETE FROM t WHERE id = 1")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT id FROM t") == ["2"])
+    #expect(try devices[1].rows("SELECT k FROM k") == [])
+  }
+
+  @Test func aCounterIsCapturedBesideADroppedColumn() throws {
+    var configuration = StoreConfiguration()
+    configuration.columnMergeTypes = ["t": ["c": .counter]]
+    let devices = try scratch.devices(2, Self.schema, configuration: configuration)
+    try devices[0].run("ALTER TABLE t DROP COLUMN b; UPDATE t SET c = c + 5 WHERE id = 1")
+    try devices[1].run("UPDATE t SET c = c + 2 WHERE id = 1")
+    try exchange(devices)
+    for device in devices { #expect(try device.rows("SELECT c FROM t WHERE id = 1") == ["8"]) }
+    try devices[0].run("ALTER TABLE t DROP COLUMN c; UPDATE t SET a = 'later' WHERE id = 1")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT a, c FROM t WHERE id = 1") == ["later|8"])
+  }
+
+  @Test func columnsOfAWideTableAreDropped() throws {
+    let names = (0..<130).map { "c\($0)" }
+    let schema =
+      "CREATE TABLE wide (id TEXT PRIMARY KEY, \(names.joined(separator: ", "))); "
+      + "INSERT INTO wide (id, c0) VALUES ('r', 1)"
+    let devices = try scratch.devices(2, schema)
+    try devices[0].run(
+      "ALTER TABLE wide DROP COLUMN c3; ALTER TABLE wide DROP COLUMN c70; "
+        + "UPDATE wide SET c2 = 2, c69 = 69, c129 = 129")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT c0, c2, c69, c129 FROM wide") == ["1|2|69|129"])
+  }
+
+  @Test func anUpdateThatChangesNothingIsNoEdit() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("UPDATE t SET a = a, c = c; UPDATE k SET v = v")
+    #expect(try devices[0].sealsNothing())
+  }
+
+  /// The column has the name of a dropped one, so that its triggers do not tell the two apart.
+  @Test func aTableCountsAsMadeAgainIfAColumnGetsTheNameOfADroppedOne() throws {
+    let devices = try scratch.devices(1, Self.schema)
+    try devices[0].run("ALTER TABLE t DROP COLUMN a; ALTER TABLE t RENAME COLUMN b TO a")
+    #expect(try devices[0].store.remadeTables().map(\.name) == ["t"])
+    try devices[0].run("ALTER TABLE k DROP COLUMN v; ALTER TABLE k ADD COLUMN v")
+    #expect(try devices[0].store.remadeTables().map(\.name).sorted() == ["k", "t"])
+  }
+
+  /// A trigger of an earlier build names the columns in another form.
+  @Test func namesOfAnEarlierBuildAreRead() throws {
+    let devices = try scratch.devices(1, Self.schema)
+    let id = try devices[0].rows("SELECT id FROM docsync_table WHERE name = 'k'")[0]
+    try devices[0].run(
+      """
+      DROP TRIGGER docsync_\(id)_nm;
+      CREATE TRIGGER docsync_\(id)_nm AFTER DELETE ON k WHEN 0
+        BEGIN SELECT 'columns', OLD.k, OLD.t, OLD.v, OLD.w, 'excluded'; END;
+      ALTER TABLE k RENAME COLUMN w TO of; UPDATE k SET of = 'y';
+      """)
+    let names = try devices[0].changes().flatMap(\.columns)
+    #expect(names == ["t", "v", "w"])
+  }
+}
