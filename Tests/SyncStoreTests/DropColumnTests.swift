@@ -73,6 +73,33 @@ import Testing
     #expect(try devices[1].rows("SELECT c0, c2, c69, c129 FROM wide") == ["1|2|69|129"])
   }
 
+  /// SQLite refuses to drop a column that an index names, so a migration drops the index first.
+  @Test(arguments: ["", "WITHOUT ROWID"])
+  func aColumnOfADroppedUniqueIndexIsDropped(form: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id TEXT PRIMARY KEY, a, b COLLATE NOCASE, c UNIQUE) \(form);
+      CREATE UNIQUE INDEX both ON t (a, b);
+      INSERT INTO t VALUES ('r', 1, 'x', 1), ('s', 2, 'y', 2), ('u', 3, 'z', 3);
+      """)
+    try devices[0].run(
+      "REPLACE INTO t VALUES ('v', 1, 'X', 4); UPDATE OR REPLACE t SET a = 3, b = 'z' WHERE id = 's'"
+    )
+    try exchange(devices)
+    for device in devices {
+      #expect(try device.rows("SELECT id, a, b, c FROM t ORDER BY id") == ["s|3|z|2", "v|1|X|4"])
+    }
+    try devices[0].run(
+      """
+      DROP INDEX both; ALTER TABLE t DROP COLUMN b; REPLACE INTO t VALUES ('w', 1, 4);
+      UPDATE t SET a = 5 WHERE id = 's'; ALTER TABLE t DROP COLUMN a; UPDATE t SET c = 7 WHERE id = 's';
+      """)
+    try exchange(devices)
+    let rows = try devices[1].rows("SELECT id, a, b, c FROM t ORDER BY id")
+    #expect(rows == ["s|3|z|7", "w|NULL|NULL|4"])
+  }
+
   @Test func anUpdateThatChangesNothingIsNoEdit() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run("UPDATE t SET a = a, c = c; UPDATE k SET v = v")

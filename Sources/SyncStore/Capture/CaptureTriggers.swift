@@ -124,7 +124,7 @@ struct CaptureTriggers {
       INSERT INTO \(table.logName) (op, at, \(names)) \
       SELECT \(kind.rawValue) + count(*), julianday('now'), \
       \(terms.map { "(SELECT \($0.1))" }.joined(separator: ", ")) \
-      FROM \(absent("OLD", table.recordedColumns)) WHERE 0;
+      FROM \(absent(["OLD"], table.recordedColumns)) WHERE 0;
       """
   }
 
@@ -173,14 +173,15 @@ struct CaptureTriggers {
     }
     let bases = table.baseColumns
     let names = keyNames + bases.map(Column.old)
-    let olds = bases.map { ", (SELECT OLD.\(quoted(table.columns[$0].name)))" }.joined()
-    let mask = fallingBack(to: "NEW", mask, positions)
+    let olds = bases.map { position in
+      ", " + fallingBack(to: ["OLD"], "OLD.\(quoted(table.columns[position].name))", [position])
+    }
+    // A subquery costs less here than INSERT … SELECT.
+    let mask = fallingBack(to: ["OLD", "NEW"], mask, positions)
     return """
       CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
-      SELECT \(Entry.update.rawValue), julianday('now'), \
-      CASE WHEN count(*) THEN 0 ELSE (SELECT \(mask)) END, \(keys("NEW"))\(olds) \
-      FROM \(absent("OLD", Set(positions + bases).sorted())) WHERE 0; END
+      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds.joined())); END
       """
   }
 
@@ -255,7 +256,7 @@ struct CaptureTriggers {
     let hints = table.uniqueIndexes.map {
       hint(.replaced, where: matches($0) + ["(\(others.joined(separator: " OR ")))"])
     }
-    return "CREATE TRIGGER \(name("bu")) BEFORE UPDATE ON \(table.quotedName) "
+    return "CREATE TRIGGER \(name("bu")) BEFORE \(uniqueUpdate) ON \(table.quotedName) "
       + "WHEN \(uniqueDifference) BEGIN \(hints.joined(separator: " ")) END"
   }
 
@@ -285,12 +286,22 @@ struct CaptureTriggers {
     return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
   }
 
+  /// The event of an update that may change a unique value. `UPDATE OF` may name columns that have
+  /// gone.
+  private var uniqueUpdate: String {
+    guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "UPDATE" }
+    let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
+    return updateOf(positions.map { table.columns[$0].name })
+  }
+
   /// An SQL term that is true if an update may change a unique value. Expressions and conditions
   /// can read any column.
   private var uniqueDifference: String {
     guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "1" }
-    let positions = Set(table.uniqueIndexes.flatMap { $0.columns.compactMap { $0 } }).sorted()
-    return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
+    let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
+    let term = positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
+    guard table.uniqueIndexes.contains(where: { rowKeyIfDroppable($0) != nil }) else { return term }
+    return fallingBack(to: ["OLD", "NEW"], term, positions)
   }
 
   /// Returns the conditions under which another row has the new row's values in a unique index.
@@ -298,10 +309,14 @@ struct CaptureTriggers {
   /// not checked, see ``mayMeet(_:of:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
-      return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
-        let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
-        return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
+      guard let key = rowKeyIfDroppable(index) else {
+        return plainMatches(index, of: table.quotedName)
       }
+      // At most one row has the values.
+      let conditions = plainMatches(index, of: "row").joined(separator: " AND ")
+      let found = "row.\(key) FROM \(table.quotedName) AS row WHERE \(conditions)"
+      let claimant = fallingBack(to: ["row", "NEW"], found, index.positions)
+      return ["\(table.quotedName).\(key) = \(claimant)"]
     }
     let source = newRow(for: index) { newValue($0) }
     let isEvaluated =
@@ -314,6 +329,21 @@ struct CaptureTriggers {
     // The condition comes first: existing rows, too, have values for the terms only if they meet
     // it.
     return (index.condition.map { ["(\($0))"] } ?? []) + terms
+  }
+
+  private func plainMatches(_ index: UniqueIndex, of row: String) -> [String] {
+    zip(index.terms, zip(index.columns, index.collations)).map { term, column in
+      let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
+      return "\(row).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
+    }
+  }
+
+  /// Returns the name of the key that finds a row, if a program may drop the index and then its
+  /// columns; otherwise `nil`.
+  private func rowKeyIfDroppable(_ index: UniqueIndex) -> String? {
+    guard index.isPlain, !index.isConstraint else { return nil }
+    guard table.isWithoutRowid else { return table.rowidName }
+    return table.keyColumns.count == 1 ? table.keyColumns.first.map(quoted) : nil
   }
 
   /// Returns the SQL of a table that contains only the new row, under the same column names, so
@@ -384,7 +414,7 @@ struct CaptureTriggers {
       + table.recordedColumns.map { position in
         let value =
           "row.\(quoted(table.columns[position].name)) FROM \(table.quotedName) AS row WHERE \(same)"
-        return (Column.old(position), fallingBack(to: "row", value, [position]))
+        return (Column.old(position), fallingBack(to: ["row"], value, [position]))
       }
     return """
       INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
