@@ -100,6 +100,24 @@ import Testing
     #expect(rows == ["s|3|z|7", "w|NULL|NULL|4"])
   }
 
+  /// The log of such a table has the values before an update.
+  @Test func bothVersionsOfARowAreKeptBesideADroppedColumn() throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["t": .keepBoth]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, a, b, c);
+      INSERT INTO t VALUES (1, 'a', 'b', 'c');
+      """, configuration: configuration)
+    try devices[0].run("ALTER TABLE t DROP COLUMN b; UPDATE t SET a = 'mine'")
+    try devices[1].run("UPDATE t SET a = 'yours'")
+    try exchange(devices)
+    for device in devices {
+      #expect(try device.rows("SELECT a, c FROM t ORDER BY a") == ["mine|c", "yours|c"])
+    }
+  }
+
   @Test func anUpdateThatChangesNothingIsNoEdit() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run("UPDATE t SET a = a, c = c; UPDATE k SET v = v")
