@@ -95,4 +95,45 @@ import Testing
     #expect(outcome.failure == nil)
     #expect(outcome.acceptedStatements == 3)
   }
+
+  /// A row with declared columns goes unseen, and then a row is inserted with its number in the key.
+  /// The store does not know any more which row had the number.
+  @Test func theNumberOfADeclaredRowThatWentUnseenMayBePlain() async throws {
+    var tags = FleetTable(
+      name: "tag",
+      columns: [
+        FleetColumn(name: "id", type: .integer),
+        FleetColumn(name: "name", type: .text, isNotNull: true),
+      ], key: [1])
+    tags.localKey = 0
+    var colours = FleetTable(
+      name: "colour",
+      columns: [FleetColumn(name: "tag", type: .integer), FleetColumn(name: "code", type: .text)],
+      key: [0])
+    colours.references = [
+      FleetReference(
+        columns: [0], parent: "tag", parentColumns: [0], parentNames: ["id"], onDelete: .cascade,
+        onUpdate: .noAction, isDeferred: false)
+    ]
+    let time: Int64 = 1_700_000_000_000
+    func edit(_ statements: [String], after delay: Int64, remade: SQLName? = nil) -> FleetStep {
+      .edit(
+        device: 1,
+        FleetEdit(
+          statements: statements, hasForeignKeys: false, time: time + delay, salt: UInt64(delay),
+          remade: remade))
+    }
+    let outcome = try await FleetRun.carryOut(
+      FleetPlan(
+        seed: 1, schema: FleetSchema(tables: [tags, colours]),
+        start: ["INSERT INTO tag (id, name) VALUES (1, 'red'), (2, 'blue')"], devices: [1, 2],
+        usesManagers: true,
+        steps: [
+          edit(["DROP TABLE tag"] + tags.sql, after: 1000, remade: "tag"),
+          edit(["INSERT INTO colour (tag, code) VALUES (2, 'x')"], after: 2000),
+          .sync(device: 1, time: time + 3000, salt: 3),
+        ]))
+    #expect(outcome.failure == nil)
+    #expect(outcome.acceptedStatements == 3)
+  }
 }

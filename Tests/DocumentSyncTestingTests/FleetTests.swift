@@ -166,9 +166,16 @@ import Testing
   ///
   /// 4000005: a reference could not follow a row that REPLACE had given another number, since another
   /// row had that number in a unique column, and it led nowhere.
+  ///
+  /// 4000432: a row with declared columns went unseen, a new row got its number in its key, and the
+  /// check did not know that this number is a plain value.
+  ///
+  /// 4010702: a row went unseen, a new row got its number, and the cells of another row that went
+  /// unseen did not refer to it any more.
   @Test(
     arguments: [
       2_920_097, 2_960_003, 2_980_001, 2_980_124, 2_980_348, 2_980_853, 2_983_020, 4_000_005,
+      4_000_432, 4_010_702,
     ] as [UInt64])
   func aHistoryOfAllFeaturesThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)

@@ -1,11 +1,24 @@
 import SyncModel
 
-/// Keys by which the log names rows that went from remade tables unseen, where the rows to which
-/// their keys refer have no number any more: these are gone as well, or another row has the number.
-struct LogKeys {
-  let session: StoreSession
+/// Keys by which the log names rows that went from remade tables unseen, where these rows, or rows to
+/// which they refer, have no number any more: they are gone, or another row has the number.
+final class LogKeys {
+  private let session: StoreSession
   /// When the remake was noticed, in milliseconds since 1970.
-  let noticed: Int64
+  private let noticed: Int64
+  /// The numbers that rows have got, and that are to be held until the log is sealed.
+  private var held: [(key: Int64, row: RowKey)] = []
+
+  init(session: StoreSession, noticed: Int64) {
+    self.session = session
+    self.noticed = noticed
+  }
+
+  /// Holds the numbers that rows have got.
+  func finish() throws {
+    try session.goneKeys.hold(held)
+    held = []
+  }
 
   /// Returns the local values of a key that the log can resolve to the identity of a row; `nil` if
   /// there is none.
@@ -32,8 +45,18 @@ struct LogKeys {
     return key
   }
 
+  /// Returns the local value of a cell of a row that is gone, for the value that change sets have. A
+  /// row that it refers to and that has no number here gets one.
+  func value(_ value: Value, of column: ColumnSchema) throws -> Value {
+    if let local = try session.imported(value, column) { return local }
+    guard case .key(let parent) = column.domain, case .identity(let identity) = value else {
+      return .null
+    }
+    return try number(of: RowKey(table: parent, identity: identity)).map { .integer($0) } ?? .null
+  }
+
   /// Returns a number that stands for a row in the log; `nil` if rows of its table have none.
-  private func number(of row: RowKey) throws -> Int64? {
+  func number(of row: RowKey) throws -> Int64? {
     let access = try session.access(row.table)
     switch access.table.identity {
     case .surrogate:
@@ -43,7 +66,7 @@ struct LogKeys {
         number = try access.assignLogKey(to: row.identity)
       }
       access.rememberUnseen(number, of: row.identity)
-      try session.goneKeys.hold([(number, row)])
+      held.append((number, row))
       return number
     case .columns:
       guard let values = try key(of: row.identity, in: access.table) else { return nil }

@@ -83,6 +83,7 @@ struct RemakeComparison {
     try findDeletedOfHidden()
     try findDeletedReferred()
     try logUnknown()
+    try logKeys.finish()
   }
 
   // MARK: - Known states
@@ -407,9 +408,10 @@ struct RemakeComparison {
     let known = try access.namingKey(of: row.identity)
     if known == nil, try wasHere(row) {
       // Another row has got its number, and was sealed since, or its key contains such a number.
-      return table.identity == .surrogate
-        ? [.integer(try access.assignLogKey(to: row.identity))]
-        : try logKeys.key(of: row.identity, in: table)
+      guard table.identity == .surrogate else {
+        return try logKeys.key(of: row.identity, in: table)
+      }
+      return try logKeys.number(of: self.key(row)).map { [.integer($0)] }
     }
     guard let key = known, try access.row(key) == nil,
       log.entry(key)?.isDeleted != true, try wasHere(row)
@@ -448,7 +450,7 @@ struct RemakeComparison {
       guard let cell = cells.first(where: { $0.here == position }) else {
         return try unknownValue(of: position, row)
       }
-      return try session.imported(before(cell.there), table.columns[position]) ?? .null
+      return try logKeys.value(before(cell.there), of: table.columns[position])
     }
     try log.addDeletion(key: key, olds)
   }
@@ -471,7 +473,7 @@ struct RemakeComparison {
         guard let cell = kept.cells.first(where: { $0.column == there }) else {
           return absent[position]
         }
-        return try session.imported(cell.value, table.columns[position]) ?? .null
+        return try logKeys.value(cell.value, of: table.columns[position])
       }
       try log.addDeletion(key: key, olds)
       // Its other values are unknown. The deletion names all its cells, with the values that are
@@ -506,7 +508,7 @@ struct RemakeComparison {
         let kept = try former.foreign.row(row.identity, of: foreign.id),
         let cell = kept.cells.first(where: { $0.column == number })
       else { continue }
-      return try session.imported(cell.value, column) ?? .null
+      return try logKeys.value(cell.value, of: column)
     }
     return try absentValues.values(of: table)[position]
   }

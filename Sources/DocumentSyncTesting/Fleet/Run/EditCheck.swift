@@ -32,8 +32,12 @@ struct EditCheck {
   struct Leave {
     /// Whether a program had foreign keys off since the last synchronization.
     var wasEditedFreely = false
-    /// The tables that a program has recreated since then.
+    /// The tables that a program has recreated since then, if there may be no state to compare them
+    /// with that precedes the changes of other devices.
     var remade: Set<SQLName> = []
+    /// All tables that a program has recreated since then. No trigger captured the edits of them that
+    /// followed.
+    var unseen: Set<SQLName> = []
     /// The actions of other devices on rows, from change sets that were not applied then.
     var saidByOthers: [OracleKey: Set<RowAction>] = [:]
   }
@@ -289,6 +293,7 @@ struct EditCheck {
       return zip(table.key, zip(found, wanted)).allSatisfy { column, values in
         guard values.0 != values.1 else { return true }
         return mayHaveHad(values.1, values.0, column, table)
+          || hasGoneUnseen(values.1, leaving: values.0, column, table)
           || isGone(values.0, column, table)
             && (values.1.kind == .integer || hasCome(values.1, column, table, said))
       }
@@ -325,6 +330,20 @@ struct EditCheck {
     else { return false }
     let row = OracleKey(table: parent, identity: identity)
     return now[row] != nil || before[row] != nil
+  }
+
+  /// Returns whether a number in a change set is that of a row with declared columns that went while
+  /// no trigger captured the edits of its table. The store does not know any more which row had the
+  /// number, so the number is a plain value: a limit that `Documentation/Merging.md` names.
+  private func hasGoneUnseen(
+    _ row: Value, leaving said: Value, _ column: Int, _ table: FleetTable
+  ) -> Bool {
+    guard leave.wasEditedFreely, case .integer(let number) = said,
+      case .identity(let identity) = row, let parent = schema.keyTable(of: column, in: table),
+      leave.unseen.contains(parent), schema.table(parent)?.localKey != nil
+    else { return false }
+    return keys[parent]?[number] == identity
+      && now[OracleKey(table: parent, identity: identity)] == nil
   }
 
   /// Returns whether a number was plain and still is, since the row that got this key is not shown.
@@ -364,65 +383,5 @@ extension FleetTable {
   fileprivate func nameByReference(of row: RowIdentity) -> Value? {
     guard key.count == 1, !hasSurrogateKey else { return nil }
     return IdentityEncoding.values(of: row, count: 1)?.first
-  }
-}
-
-/// The content of all change sets of a sealing by row, since one row can be in several of them.
-private struct SaidChanges {
-  let schema: FleetSchema
-  var actions: [OracleKey: Set<RowAction>] = [:]
-  var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
-  var moves: [OracleKey: Set<RowIdentity>] = [:]
-  /// The totals of counters after each change set. A policy's decision, which is sealed in the same
-  /// synchronization, may set another value.
-  var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
-  /// The identities of the author's keys by table, each from the first change set that has the key.
-  var identities: [SQLName: [Int64: RowIdentity]] = [:]
-
-  init(schema: FleetSchema) { self.schema = schema }
-
-  func says(_ action: RowAction, of key: OracleKey) -> Bool {
-    actions[key]?.contains(action) ?? false
-  }
-
-  /// - Parameter state: The state after merging the change set.
-  mutating func addCounters(of set: SyncChangeSet, in state: LogicalState) {
-    for changes in set.tables {
-      guard let table = schema.table(changes.table) else { continue }
-      let names = table.columns.filter(\.isCounter).map(\.name)
-      for index in changes.actions.indices where !names.isEmpty {
-        let key = changes.oracleKey(index, collations: table.keyCollations)
-        for name in names {
-          guard let cell = state.rows[key]?.cells[name] else { continue }
-          counters[key, default: [:]][name, default: []].insert(cell.shown)
-        }
-      }
-    }
-  }
-
-  mutating func add(_ set: SyncChangeSet) {
-    for changes in set.tables {
-      let collations = schema.table(changes.table)?.keyCollations ?? []
-      var cursors = [Int](repeating: 0, count: changes.columns.count)
-      for move in changes.moves {
-        moves[changes.oracleKey(move.row, collations: collations), default: []].insert(
-          move.destination)
-      }
-      for index in 0..<changes.count {
-        let key = changes.oracleKey(index, collations: collations)
-        let action = RowAction(rawValue: changes.actions[index])
-        if let action { actions[key, default: []].insert(action) }
-        if changes.identity == .surrogate, case .integer(let local) = changes.keys[1][index],
-          action?.isDeletion != true, identities[changes.table]?[local] == nil
-        {
-          identities[changes.table, default: [:]][local] = key.identity
-        }
-        for column in changes.shapes[Int(changes.rowShapes[index])] {
-          cells[key, default: [:]][changes.columns[column], default: []].insert(
-            changes.cells[column][cursors[column]])
-          cursors[column] += 1
-        }
-      }
-    }
   }
 }

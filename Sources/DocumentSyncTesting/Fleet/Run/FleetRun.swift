@@ -75,10 +75,12 @@ final class FleetRun {
     }
   }
 
-  /// Records that a table is recreated, if devices remove whole stores: there may be no whole store
+  /// Records that a table is recreated. If devices remove whole stores, there may be no whole store
   /// left that precedes the changes of other devices and serves for comparison.
   private func noteRemake(of table: SQLName?, on device: FleetDevice) {
-    guard let table, plan.circumstances.borders != nil else { return }
+    guard let table else { return }
+    device.leave.unseen.insert(table)
+    guard plan.circumstances.borders != nil else { return }
     device.leave.remade.insert(table)
     device.overwritten.insert(table)
   }

@@ -1,0 +1,61 @@
+import SyncModel
+
+/// The content of all change sets of a sealing by row, since one row can be in several of them.
+struct SaidChanges {
+  let schema: FleetSchema
+  var actions: [OracleKey: Set<RowAction>] = [:]
+  var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
+  var moves: [OracleKey: Set<RowIdentity>] = [:]
+  /// The totals of counters after each change set. A policy's decision, which is sealed in the same
+  /// synchronization, may set another value.
+  var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
+  /// The identities of the author's keys by table, each from the first change set that has the key.
+  var identities: [SQLName: [Int64: RowIdentity]] = [:]
+
+  init(schema: FleetSchema) { self.schema = schema }
+
+  func says(_ action: RowAction, of key: OracleKey) -> Bool {
+    actions[key]?.contains(action) ?? false
+  }
+
+  /// - Parameter state: The state after merging the change set.
+  mutating func addCounters(of set: SyncChangeSet, in state: LogicalState) {
+    for changes in set.tables {
+      guard let table = schema.table(changes.table) else { continue }
+      let names = table.columns.filter(\.isCounter).map(\.name)
+      for index in changes.actions.indices where !names.isEmpty {
+        let key = changes.oracleKey(index, collations: table.keyCollations)
+        for name in names {
+          guard let cell = state.rows[key]?.cells[name] else { continue }
+          counters[key, default: [:]][name, default: []].insert(cell.shown)
+        }
+      }
+    }
+  }
+
+  mutating func add(_ set: SyncChangeSet) {
+    for changes in set.tables {
+      let collations = schema.table(changes.table)?.keyCollations ?? []
+      var cursors = [Int](repeating: 0, count: changes.columns.count)
+      for move in changes.moves {
+        moves[changes.oracleKey(move.row, collations: collations), default: []].insert(
+          move.destination)
+      }
+      for index in 0..<changes.count {
+        let key = changes.oracleKey(index, collations: collations)
+        let action = RowAction(rawValue: changes.actions[index])
+        if let action { actions[key, default: []].insert(action) }
+        if changes.identity == .surrogate, case .integer(let local) = changes.keys[1][index],
+          action?.isDeletion != true, identities[changes.table]?[local] == nil
+        {
+          identities[changes.table, default: [:]][local] = key.identity
+        }
+        for column in changes.shapes[Int(changes.rowShapes[index])] {
+          cells[key, default: [:]][changes.columns[column], default: []].insert(
+            changes.cells[column][cursors[column]])
+          cursors[column] += 1
+        }
+      }
+    }
+  }
+}
