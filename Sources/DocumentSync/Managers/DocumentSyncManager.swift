@@ -36,8 +36,10 @@ public final class DocumentSyncManager: Sendable {
   public let events: SyncEvents
   private let queue: OperationQueue
   let turns: SyncTurns
-  /// The queue for operations that must not wait for a synchronization.
+  /// The queue for operations that change the store and must not wait for a synchronization.
   let journalQueue: OperationQueue
+  /// The queue for operations that only read. None waits for another one.
+  let questionQueue: OperationQueue
   let delegate: Mutex<(any SyncDelegate)?>
   /// Asks the delegate one question at a time.
   let questions = AsyncTurn()
@@ -63,6 +65,8 @@ public final class DocumentSyncManager: Sendable {
     journalQueue = OperationQueue()
     journalQueue.name = "DocumentSync: conflicts"
     journalQueue.maxConcurrentOperationCount = 1
+    questionQueue = OperationQueue()
+    questionQueue.name = "DocumentSync: questions"
     events.enter(.registered)
     store.setResolver { [weak self] name, values in
       try self?.delegate.withLock(\.self)?.resolve(values, by: name)
@@ -134,10 +138,10 @@ public final class DocumentSyncManager: Sendable {
   public func listClients(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
-    let retirements = try await use("list the clients") {
+    let retirements = try await ask("list the clients") {
       try CommandState.read(from: $0).retirements
     }
-    return try await run(
+    return try await answer(
       ListClientsOperation(
         directory: directory, binding: binding, retirements: retirements,
         environment: environment),
@@ -186,7 +190,7 @@ public final class DocumentSyncManager: Sendable {
   /// an interrupted reset, or an interrupted creation from a store that shared
   /// it; the next synchronization, or reset, completes it.
   public func isSetUp() async throws -> Bool {
-    try await use("look after the document") { try StoreRecords($0).isSetUp() }
+    try await ask("look after the document") { try StoreRecords($0).isSetUp() }
   }
 
   /// Closes the store after the operations that were begun, and ends the
