@@ -6,8 +6,10 @@ import SyncStore
 /// conflicts.
 ///
 /// No method here waits for a synchronization that is under way, not even for
-/// one that waits for an answer. Answers and restored values are ordinary
-/// edits: the synchronization under way or the next one sends them.
+/// one that waits for an answer. Methods that only read answer from the last
+/// committed state; the others wait for the transaction that runs. Answers and
+/// restored values are ordinary edits: the synchronization under way or the next
+/// one sends them.
 extension DocumentSyncManager {
   /// Returns the entries of the journal that are in the store, the newest first. Older ones are in the
   /// file beside it: see ``conflicts(before:limit:)``.

@@ -4,8 +4,13 @@ import SyncStore
 
 /// The content, the status and the history of the store.
 ///
-/// No method here changes anything. Only ``unreceived()`` needs the shared
-/// directory, and waits for the operations that were begun before.
+/// No method here changes anything. All answer from the last committed state of
+/// the store, and do not wait for operations that were begun before. Exceptions: if
+/// the application has changed its schema, a method may wait for the transaction
+/// that runs, and so it may in rollback mode, while a transaction writes to the
+/// file. There, ``rowCount()``, ``digest()`` and ``removalLoss()`` wait until the
+/// transaction ends: they would keep it from committing. Only ``unreceived()``
+/// needs the shared directory.
 extension DocumentSyncManager {
   /// The path of the store.
   public var path: String { store.path }
@@ -31,7 +36,8 @@ extension DocumentSyncManager {
   /// Throws the errors of a missing directory or document.
   public func unreceived() async throws -> [ClientIdentifier: Int] {
     try await answer(
-      FindUnreceivedOperation(store: store.lastCommitted, directory: directory, environment: environment))
+      FindUnreceivedOperation(
+        store: store.lastCommitted, directory: directory, environment: environment))
   }
 
   /// The time at which the last synchronization of the store ended without an

@@ -14,6 +14,7 @@ import Synchronization
 /// ``join(storeAt:directory:document:existing:options:onProgress:)`` or
 /// ``open(storeAt:directory:options:onProgress:)``. Each method runs one
 /// operation on the manager's queue, one at a time, and throws ``SyncError``.
+/// Methods that only read the store do not wait for the others.
 /// Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
   /// The local store.
@@ -134,7 +135,8 @@ public final class DocumentSyncManager: Sendable {
   }
 
   /// Returns the clients of the document, in order, and how far each has
-  /// synchronized.
+  /// synchronized, as the directory is at the moment. Does not wait for other
+  /// operations of the manager.
   public func listClients(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {

@@ -8,7 +8,7 @@ import Synchronization
 final class OpenStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
-  private let readers: StoreReaders
+  let readers: StoreReaders
   private let committedSchema: CommittedSchema
   /// The headers of the change sets that wait.
   let waitingItems = WaitingItems()

@@ -32,7 +32,7 @@ final class CommittedSchema: Sendable {
     {
       return known.schema
     }
-    guard let schema = try readAnew(database, configuration) else { return nil }
+    guard let schema = try readRecorded(database, configuration) else { return nil }
     self.known.withLock {
       $0 = Known(
         version: version, configuration: configuration, registry: registry, schema: schema)
@@ -40,7 +40,7 @@ final class CommittedSchema: Sendable {
     return schema
   }
 
-  private func readAnew(
+  private func readRecorded(
     _ database: Database, _ configuration: StoreConfiguration
   ) throws -> StoreSchema? {
     let schema = try RecordedSchema.read(from: database, configuration: configuration, path: path)

@@ -106,7 +106,7 @@ final class StoreReaders: Sendable {
     configuration.busyMode = .immediateError
     configuration.label = "docsync reading"
     configuration.prepareDatabase { [onStatement] database in
-      try database.execute(sql: "PRAGMA query_only = ON")
+      // Not query_only: computing the digest needs a temporary table.
       try StoreConnection.prepare(database, onStatement)
     }
     return try DatabaseQueue(path: path, configuration: configuration)
