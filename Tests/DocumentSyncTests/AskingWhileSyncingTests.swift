@@ -10,9 +10,11 @@ import Testing
 
 /// What an application asks a manager while a synchronization applies changes.
 struct AskingWhileSyncingTests {
-  /// Stops the first thread that begins a certain statement, until it is released.
+  /// Stops the first thread that begins a certain statement, or asks for the time under a condition,
+  /// until it is released.
   private final class Stop: Sendable {
     private let isWanted = Mutex(false)
+    private let condition = Mutex<(@Sendable () -> Bool)?>(nil)
     private let stopped = DispatchSemaphore(value: 0)
     private let released = DispatchSemaphore(value: 0)
 
@@ -23,10 +25,22 @@ struct AskingWhileSyncingTests {
           defer { wanted = false }
           return wanted
         }
-        guard stops else { return }
-        self.stopped.signal()
-        self.released.wait()
+        if stops { self.stop() }
       }
+      environment.now = { [now = environment.now] in
+        let stops = self.condition.withLock { condition in
+          guard condition?() == true else { return false }
+          condition = nil
+          return true
+        }
+        if stops { self.stop() }
+        return now()
+      }
+    }
+
+    private func stop() {
+      stopped.signal()
+      released.wait()
     }
 
     /// Runs a synchronization, and `body` while it is stopped in the middle of a transaction.
@@ -34,7 +48,22 @@ struct AskingWhileSyncingTests {
       _ manager: DocumentSyncManager, _ body: () async throws -> Result
     ) async throws -> Result {
       isWanted.withLock { $0 = true }
-      let syncing = Task { try await manager.synchronize() }
+      return try await during({ _ = try await manager.synchronize() }, body)
+    }
+
+    /// Runs `work`, and `body` while it is stopped where it asks for the time and `condition` is true.
+    func during<Result: Sendable>(
+      _ work: @escaping @Sendable () async throws -> Void,
+      when condition: @escaping @Sendable () -> Bool, _ body: () async throws -> Result
+    ) async throws -> Result {
+      self.condition.withLock { $0 = condition }
+      return try await during(work, body)
+    }
+
+    private func during<Result: Sendable>(
+      _ work: @escaping @Sendable () async throws -> Void, _ body: () async throws -> Result
+    ) async throws -> Result {
+      let working = Task { try await work() }
       await withCheckedContinuation { continuation in
         Thread { [stopped] in
           stopped.wait()
@@ -44,7 +73,7 @@ struct AskingWhileSyncingTests {
       let result: Swift.Result<Result, any Error>
       do { result = .success(try await body()) } catch { result = .failure(error) }
       released.signal()
-      _ = try await syncing.value
+      try await working.value
       return try result.get()
     }
   }
@@ -231,6 +260,41 @@ struct AskingWhileSyncingTests {
     #expect(fleet[1].binding.generation == generation)
   }
 
+  /// While the manager itself resets the document, the store is of a generation that is not in the
+  /// directory yet.
+  @Test func whoAsksAfterTheDirectoryDuringOwnResetHearsOfNoMissingGeneration() async throws {
+    let stop = Stop()
+    let fleet = try await fleet(stop, "wal")
+    let manager = fleet[1]
+    let former = manager.binding
+    let (listing, counting, looking) = try await stop.during(
+      { _ = try await manager.reset() },
+      when: { manager.binding.generation != former.generation }
+    ) { () async throws in
+      let listing = Task { try await manager.listClients().map(\.client) }
+      let counting = Task { try await manager.unreceived() }
+      let looking = Task { try await manager.isSetUp() }
+      #expect(try await inTime("listClients", seconds: 0.3) { try await listing.value } == nil)
+      #expect(try await inTime("unreceived", seconds: 0.3) { try await counting.value } == nil)
+      #expect(try await inTime("isSetUp", seconds: 0.3) { try await looking.value } == nil)
+      #expect(try await inTime("status") { try await manager.status() } != nil)
+      return (listing, counting, looking)
+    }
+    #expect(manager.binding.generation != former.generation)
+    #expect(try await listing.value.contains(manager.binding.client))
+    #expect(try await counting.value == [:])
+    #expect(try await looking.value)
+    // Errors that stay are told.
+    try await fleet[0].synchronize()
+    try await ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+      .deleteDocument("main", by: former.client)
+    for ask in [
+      { _ = try await manager.listClients() }, { _ = try await manager.unreceived() },
+    ] as [@Sendable () async throws -> Void] {
+      #expect(await syncError { try await ask() }?.code == .documentDeleted)
+    }
+  }
+
   @Test(arguments: ["wal", "delete"])
   func closedManagerAnswersNothing(_ mode: String) async throws {
     let stop = Stop()
@@ -239,7 +303,7 @@ struct AskingWhileSyncingTests {
     try await fleet[0].synchronize()
     try await stop.during(fleet[1]) { _ = try await ask(fleet[1], withLong: false) }
     try await fleet[1].close()
-    for (name, ask) in Self.questions(withLong: true) where name != "unreceived" {
+    for (name, ask) in Self.questions(withLong: true) {
       let error = await syncError { _ = try await ask(fleet[1]) }
       #expect(error?.code == .storeClosed, "\(name)")
     }

@@ -1,7 +1,6 @@
 import Foundation
 import GRDB
 import SyncModel
-import Synchronization
 import Testing
 
 @testable import SyncStore
@@ -11,27 +10,6 @@ import Testing
   let scratch: Scratch
 
   init() throws { scratch = try Scratch() }
-
-  /// A question that runs on a thread of its own.
-  private final class Question<Answer: Sendable>: Sendable {
-    private let result = Mutex<Result<Answer, any Error>?>(nil)
-    private let done = DispatchSemaphore(value: 0)
-
-    init(_ ask: @escaping @Sendable () throws -> Answer) {
-      Thread { [self] in
-        let answer = Result { try ask() }
-        result.withLock { $0 = answer }
-        done.signal()
-      }.start()
-    }
-
-    /// Returns the answer if it comes in time.
-    func answer(within seconds: Double = 10) throws -> Answer? {
-      guard done.wait(timeout: .now() + seconds) == .success else { return nil }
-      done.signal()
-      return try result.withLock { try $0?.get() }
-    }
-  }
 
   /// All that a store answers by reading, as text. Rows are counted, and digests computed, only if
   /// `withLong`.
@@ -182,7 +160,7 @@ import Testing
         ($0 as? StoreError)?.code == .closed
       }
     }
-    #expect(throws: StoreError.self) { _ = try store.store.readersUse { _ in 1 } }
+    #expect(store.store.connection.readers.use { _ in 1 } == nil)
     #expect(try devices[1].rows("PRAGMA integrity_check") == ["ok"])
   }
 
@@ -271,12 +249,5 @@ import Testing
           store.binding.ancestor ?? store.binding.client]
           == head)
     }
-  }
-}
-
-extension OpenStore {
-  /// Asks on a connection that only reads, whether or not the other one is free.
-  fileprivate func readersUse<Result>(_ body: (Database) throws -> Result) throws -> Result? {
-    try readers.use(body)
   }
 }

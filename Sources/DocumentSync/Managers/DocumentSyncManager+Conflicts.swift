@@ -100,22 +100,4 @@ extension DocumentSyncManager {
     return try await journalQueue.run(
       StoreOperation(verb, environment: environment) { try work(store) }, events: events)
   }
-
-  /// Answers a question from the last committed state of the store (``LocalStore/lastCommitted``).
-  /// Waits neither for other operations of the manager nor for other questions.
-  func ask<Output: Sendable>(
-    _ verb: String, _ question: @escaping @Sendable (LocalStore) throws -> Output
-  ) async throws -> Output {
-    let store = store.lastCommitted
-    return try await answer(
-      StoreOperation(verb, environment: environment) { try question(store) })
-  }
-
-  /// Runs an operation that changes nothing, without waiting for others of the manager.
-  func answer<Output>(
-    _ operation: SyncOperation<Output>, onProgress: SyncProgress.Handler? = nil
-  ) async throws -> Output {
-    try checkHasNotLeft(operation.verb)
-    return try await questionQueue.run(operation, events: events, onProgress: onProgress)
-  }
 }

@@ -5,12 +5,13 @@ import SyncStore
 /// The content, the status and the history of the store.
 ///
 /// No method here changes anything. All answer from the last committed state of
-/// the store, and do not wait for operations that were begun before. Exceptions: if
-/// the application has changed its schema, a method may wait for the transaction
-/// that runs, and so it may in rollback mode, while a transaction writes to the
-/// file. There, ``rowCount()``, ``digest()`` and ``removalLoss()`` wait until the
-/// transaction ends: they would keep it from committing. Only ``unreceived()``
-/// needs the shared directory.
+/// the store, and do not wait for operations that were begun before. Exceptions: a
+/// method may wait for the transaction that runs if the application has changed its
+/// schema, if the state cannot be read beside the transaction, and in rollback mode
+/// while a transaction writes to the file. There, ``rowCount()``, ``digest()`` and
+/// ``removalLoss()`` wait until the transaction ends: they would keep it from
+/// committing. Only ``unreceived()`` needs the shared directory; it waits for the
+/// operations that were begun before if the directory does not fit the store.
 extension DocumentSyncManager {
   /// The path of the store.
   public var path: String { store.path }
@@ -35,9 +36,9 @@ extension DocumentSyncManager {
   ///
   /// Throws the errors of a missing directory or document.
   public func unreceived() async throws -> [ClientIdentifier: Int] {
-    try await answer(
-      FindUnreceivedOperation(
-        store: store.lastCommitted, directory: directory, environment: environment))
+    try await look {
+      FindUnreceivedOperation(store: $0, directory: directory, environment: environment)
+    }
   }
 
   /// The time at which the last synchronization of the store ended without an

@@ -8,27 +8,15 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   @unchecked Sendable
 {
   private let directory: any SharedDirectory
-  private let binding: StoreBinding?
-  private let retirements: [CommandState.Retirement]
+  private let store: LocalStore?
 
-  /// Creates an operation for an application, or for the document of a binding.
-  package convenience init(
-    directory: any SharedDirectory, binding: StoreBinding? = nil,
+  /// Creates an operation for an application, or for the document of a store.
+  package init(
+    directory: any SharedDirectory, store: LocalStore? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.init(
-      directory: directory, binding: binding, retirements: [], environment: environment)
-  }
-
-  /// - Parameter retirements: The known retirements, which show the clients
-  ///   that are no longer members.
-  init(
-    directory: any SharedDirectory, binding: StoreBinding?,
-    retirements: [CommandState.Retirement], environment: SyncEnvironment
-  ) {
     self.directory = environment.retrying(directory)
-    self.binding = binding
-    self.retirements = retirements
+    self.store = store
     super.init("list the clients", environment: environment)
   }
 
@@ -38,9 +26,13 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       try directory.check(for: .reading)
       let files = SharedFiles(directory, context: OperationContext(self))
       let registered = try ApplicationSteps(files).clients()
-      guard let binding else {
+      guard let store else {
         return Self.withoutFormerStates(try withMembership(registered, files))
       }
+      let standing = try store.standing()
+      let binding = standing.binding
+      // They show the clients that are no longer members.
+      let retirements = try CommandState.read(from: standing, path: store.path).retirements
       try DocumentSteps(files).check(binding)
       let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
       let markers = try MarkerSteps.newest(files, layout: layout)

@@ -8,7 +8,6 @@ import Synchronization
 final class OpenStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
-  let readers: StoreReaders
   private let committedSchema: CommittedSchema
   /// The headers of the change sets that wait.
   let waitingItems = WaitingItems()
@@ -30,7 +29,6 @@ final class OpenStore: Sendable {
   ) {
     self.connection = connection
     self.options = options
-    readers = StoreReaders(connection.path, onStatement: options.onStatement)
     committedSchema = CommittedSchema(connection.path)
     schema = PresentSchema(connection)
     state = Mutex(State(binding: binding, configuration: configuration))
@@ -166,7 +164,9 @@ final class OpenStore: Sendable {
   /// Waits for that transaction only if
   /// - bookkeeping has to be renewed first, since the application changed its schema,
   /// - the store is in rollback mode and the transaction is writing to the file (``StoreReaders``),
-  /// - the store is in rollback mode and `isLong`.
+  /// - the store is in rollback mode and `isLong`,
+  /// - anything else keeps the other connection from answering, such as an error: `body` may then run
+  ///   twice, and what the connection of the store answers counts.
   ///
   /// - Parameter isLong: Whether `body` reads many rows. In rollback mode it would keep the
   ///   transaction from committing.
@@ -176,7 +176,7 @@ final class OpenStore: Sendable {
     if !isLong, let answer = try connection.useIfFree({ try readIfCurrent($0, body) }) {
       return try answer ?? read(body)
     }
-    let answer: Result?? = try readers.use { database in
+    let answer: Result?? = connection.readers.use { database in
       try database.transaction(.deferred, .rollback) {
         let (binding, configuration) = try StoreIdentity.read(database, path)
         if isLong, try String.fetchOne(database, sql: "PRAGMA main.journal_mode") != "wal" {
@@ -185,7 +185,8 @@ final class OpenStore: Sendable {
         guard let schema = try committedSchema.read(database, configuration) else { return nil }
         return try body(
           session(
-            database, schema, client: binding.client, AppTriggerRuns(), isContinuing: false))
+            database, schema, client: binding.client, AppTriggerRuns(), isContinuing: false,
+            needsWholeArchive: true))
       }
     }
     return try (answer ?? nil) ?? read(body)
@@ -193,15 +194,11 @@ final class OpenStore: Sendable {
 
   /// Does the same as ``readCommitted(isLong:_:)`` where the schema does not matter.
   func useCommitted<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    try connection.useIfFree(body) ?? readers.use(body) ?? connection.use(body)
+    try connection.useIfFree(body) ?? connection.readers.use(body) ?? connection.use(body)
   }
 
-  /// Closes all connections. If the one that writes is closed last, SQLite removes the files beside
-  /// the database.
-  func close() throws {
-    try readers.close()
-    try StoreError.mapping(path) { try connection.queue.close() }
-  }
+  /// Closes all connections.
+  func close() throws { try StoreError.mapping(path) { try connection.close() } }
 
   // MARK: - Sessions
 
@@ -241,7 +238,7 @@ final class OpenStore: Sendable {
 
   private func session(
     _ database: Database, _ schema: StoreSchema, client: ClientIdentifier,
-    _ appTriggers: AppTriggerRuns, isContinuing: Bool
+    _ appTriggers: AppTriggerRuns, isContinuing: Bool, needsWholeArchive: Bool = false
   ) throws -> StoreSession {
     try StoreSession(
       database: database, schema: schema, client: client, now: options.now(),
@@ -252,7 +249,7 @@ final class OpenStore: Sendable {
           entries: options.conflictEntries, bytes: options.conflictBytes),
         archive: ConflictArchive(
           store: path, bound: options.conflictArchiveBytes, isContinuing: isContinuing,
-          onStep: options.onArchiveStep),
+          mustBeWhole: needsWholeArchive, onStep: options.onArchiveStep),
         resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
       ))
   }

@@ -65,6 +65,25 @@ extension LocalStore {
     try read { try $0.appliedVector() }
   }
 
+  /// Returns the binding of the store, and what it has applied and processed under it: of one state.
+  package func standing() throws -> Standing {
+    try read { session in
+      Standing(
+        binding: try StoreIdentity.read(session.database, path).binding,
+        applied: try session.appliedVector(),
+        commandState: try MetaTable.read(.commandState, session.database))
+    }
+  }
+
+  /// What a store is in its document, at one time.
+  package struct Standing: Sendable {
+    package var binding: StoreBinding
+    /// The change sets of other clients that it has applied.
+    package var applied: VersionVector
+    /// The result of all commands that it has processed.
+    package var commandState: [UInt8]?
+  }
+
   /// Returns the change sets that have been applied, including those of this client.
   package func vector() throws -> VersionVector {
     try read { try $0.clients.vector() }
@@ -76,7 +95,8 @@ extension LocalStore {
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
     try read { session in
-      var hashes = try session.history.hashes(of: session.clients.number(of: client), from: first)
+      guard let number = session.clients.knownNumber(of: client) else { return [:] }
+      var hashes = try session.history.hashes(of: number, from: first)
       if let last = try session.clients.vector()[client], last.number >= first {
         hashes[last.number] = last.hash
       }

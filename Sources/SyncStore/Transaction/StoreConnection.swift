@@ -19,6 +19,8 @@ import Synchronization
 final class StoreConnection: Sendable {
   let path: String
   let queue: DatabaseQueue
+  /// The connections that only read the same file.
+  let readers: StoreReaders
   let appTriggers = AppTriggerRuns()
   /// The number of calls of ``use(_:)`` and ``useIfFree(_:)`` that run or wait.
   private let users = Atomic(0)
@@ -29,14 +31,18 @@ final class StoreConnection: Sendable {
   /// as unsafe (`pragma_function_list`). No view is read and no trigger fires here, so only
   /// deterministic functions are called.
   ///
-  /// - Parameter onStatement: Called with every statement that runs, its values included.
+  /// - Parameters:
+  ///   - busyTimeout: How long to wait for other programs, in seconds.
+  ///   - onStatement: Called with every statement that runs, its values included.
   init(
     path: String, busyTimeout: Double, onStatement: (@Sendable (String) -> Void)? = nil
   ) throws {
     self.path = path
+    readers = StoreReaders(path, onStatement: onStatement)
+    let wait = LockWait(busyTimeout, readers: readers)
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
-    configuration.busyMode = .timeout(busyTimeout)
+    configuration.busyMode = .callback { wait.isWorthAnotherTry(after: $0) }
     configuration.label = "docsync"
     configuration.prepareDatabase { [appTriggers] database in
       appTriggers.addFunction(to: database)
@@ -75,6 +81,14 @@ final class StoreConnection: Sendable {
     guard isFree else { return nil }
     defer { users.subtract(1, ordering: .relaxed) }
     return try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+  }
+
+  /// Closes this connection and those that only read, this one last: then SQLite removes the files
+  /// beside the database. Throws the first error, after all were closed.
+  func close() throws {
+    let reading = Result { try readers.close() }
+    try queue.close()
+    try reading.get()
   }
 
   /// Runs `body` while another database is attached.

@@ -1,27 +1,33 @@
+import Dispatch
 import Foundation
 import GRDB
-import SyncModel
 import Synchronization
 
 /// Connections of a store that only read. They read the last committed state while a transaction runs
 /// on the connection that writes (``StoreConnection``).
 ///
-/// In WAL mode, SQLite never keeps them waiting. In rollback mode a transaction locks them out while it
-/// writes to the file: at its commit, and from the moment when its changes no longer fit into the cache
-/// (<https://www.sqlite.org/lockingv3.html>). There they are not waited for either, but a commit waits
-/// for them, at most for ``StoreOptions/busyTimeout``: a reading must be short.
+/// Whatever keeps a connection from answering, ``use(_:)`` returns `nil`, and the caller asks the
+/// connection that writes instead: nothing can go wrong here that cannot go wrong there.
+///
+/// In WAL mode, SQLite never keeps them waiting. In rollback mode, a transaction locks them out while
+/// it writes to the file: at its commit, and from the moment when its changes no longer fit into the
+/// cache. It has to wait in turn for those that read already (``waitForCalls(atMost:)``), so a reading
+/// must be short there.
 ///
 /// A connection is opened when it is first needed. Each call has one of its own, so that no reading
 /// waits for another.
+///
+/// <https://www.sqlite.org/lockingv3.html>
 final class StoreReaders: Sendable {
   private let path: String
   private let onStatement: (@Sendable (String) -> Void)?
   /// The file that the connection of the store has open; `nil` if it is not known.
   private let file: FileNumber?
+  /// The calls that run.
+  private let calls = DispatchGroup()
   private let state = Mutex(State())
 
   private struct State {
-    var all: [DatabaseQueue] = []
     var idle: [DatabaseQueue] = []
     var isClosed = false
   }
@@ -29,91 +35,87 @@ final class StoreReaders: Sendable {
   /// The number of connections that stay open.
   private static let idleLimit = 2
 
+  /// Call it before the connection that writes is opened: a file that takes the place of the store
+  /// afterwards is then never taken for it.
   init(_ path: String, onStatement: (@Sendable (String) -> Void)?) {
     self.path = path
     self.onStatement = onStatement
     file = FileNumber(path)
   }
 
-  /// Runs `body` on a connection, outside of a transaction. Returns `nil` if the store cannot be read
-  /// at present without waiting or without writing, and if the file is not in its place any more.
-  /// Throws ``StoreError``: `closed` after ``close()``.
-  func use<Result>(_ body: (Database) throws -> Result) throws -> Result? {
-    try StoreError.mapping(path) {
-      do {
-        guard let queue = try take() else { return nil }
-        defer { giveBack(queue) }
-        return try queue.writeWithoutTransaction(body)
-      } catch let error as DatabaseError
-        where [.SQLITE_BUSY, .SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode)
-      {
-        return nil
-      }
+  /// Runs `body` on a connection, outside of a transaction. Returns `nil` if that fails for any reason:
+  /// the store cannot be read without waiting or without writing, another file is in its place, it is
+  /// closed, or `body` throws. Then the caller has to ask the connection that writes, whose error
+  /// counts.
+  func use<Result>(_ body: (Database) throws -> Result) -> Result? {
+    guard begin() else { return nil }
+    defer { calls.leave() }
+    do {
+      guard let queue = try takeIdle() ?? open() else { return nil }
+      let result = try queue.writeWithoutTransaction(body)
+      keep(queue)
+      return result
+    } catch {
+      // The connection is let go of, which closes it.
+      return nil
     }
   }
 
-  /// Closes all connections, after the calls that run. Later calls throw.
+  /// Waits for the calls that run, and for no later ones as far as SQLite locks these out.
+  func waitForCalls(atMost seconds: Double) { _ = calls.wait(timeout: .now() + seconds) }
+
+  /// Closes all connections, after the calls that run. Later calls return `nil`. Throws the first
+  /// error of a connection, after all were closed.
   func close() throws {
-    let all = state.withLock { state in
-      state.isClosed = true
-      state.idle = []
-      return state.all
+    state.withLock { $0.isClosed = true }
+    calls.wait()
+    let idle = state.withLock { state in
+      defer { state.idle = [] }
+      return state.idle
     }
-    for queue in all { try queue.close() }
+    let results = idle.map { queue in Result { try queue.close() } }
+    for result in results { try result.get() }
   }
 
   // MARK: - The connections
 
-  private func take() throws -> DatabaseQueue? {
-    let idle = try state.withLock { state in
-      guard !state.isClosed else { throw Self.closed }
-      return state.idle.popLast()
-    }
-    if let idle { return idle }
-    let new = try open()
-    // A file that has taken the place of the store since is another database.
-    guard file != nil, file == FileNumber(path) else {
-      try new.close()
-      return nil
-    }
-    let isClosed = state.withLock { state in
-      if !state.isClosed { state.all.append(new) }
-      return state.isClosed
-    }
-    guard !isClosed else {
-      try new.close()
-      throw Self.closed
-    }
-    return new
-  }
-
-  /// Keeps the connection for the next call; lets go of it if there are enough, which closes it.
-  private func giveBack(_ queue: DatabaseQueue) {
+  /// Notes a call that begins; returns whether it may.
+  private func begin() -> Bool {
     state.withLock { state in
-      guard !state.isClosed else { return }
-      if state.idle.count < Self.idleLimit {
-        state.idle.append(queue)
-      } else {
-        state.all.removeAll { $0 === queue }
-      }
+      if !state.isClosed { calls.enter() }
+      return !state.isClosed
     }
   }
 
-  private func open() throws -> DatabaseQueue {
+  private func takeIdle() -> DatabaseQueue? { state.withLock { $0.idle.popLast() } }
+
+  /// Keeps a connection for the next call, unless there are enough.
+  private func keep(_ queue: DatabaseQueue) {
+    state.withLock { state in
+      if state.idle.count < Self.idleLimit { state.idle.append(queue) }
+    }
+  }
+
+  /// Returns a new connection; `nil` if another file is in the place of the store, which is another
+  /// database.
+  private func open() throws -> DatabaseQueue? {
+    guard file != nil, file == FileNumber(path) else { return nil }
     var configuration = Configuration()
     configuration.readonly = true
     configuration.foreignKeysEnabled = false
     configuration.busyMode = .immediateError
-    configuration.label = "docsync reading"
+    configuration.label = "docsync.reading"
     configuration.prepareDatabase { [onStatement] database in
       // Not query_only: computing the digest needs a temporary table.
       try StoreConnection.prepare(database, onStatement)
     }
-    return try DatabaseQueue(path: path, configuration: configuration)
-  }
-
-  private static var closed: DatabaseError {
-    DatabaseError(resultCode: .SQLITE_MISUSE, message: "connection is closed")
+    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    // It may have come there meanwhile.
+    guard file == FileNumber(path) else {
+      try queue.close()
+      return nil
+    }
+    return queue
   }
 }
 
