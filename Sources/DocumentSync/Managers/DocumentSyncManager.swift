@@ -237,7 +237,7 @@ public final class DocumentSyncManager: Sendable {
   /// If other operations of the manager run, it goes by the last committed state of the store, and
   /// does not wait for them. If it fails then, one of them may be moving the store to another document
   /// or generation, which is not in the directory yet: so another one runs after them, and its error
-  /// counts. Nobody hears of the first.
+  /// counts. The first one has no events.
   ///
   /// - Parameter make: Makes the operation for a store.
   func look<Output>(
