@@ -215,14 +215,16 @@ import Testing
       try Question { try asking.status().tables.map(\.name) }.answer()
     }
     try store.store.write { _ throws in #expect(try tables() == ["t"]) }
-    try devices[1].run("CREATE TABLE u (id TEXT PRIMARY KEY)")
-    var question: Question<StoreStatus>?
-    try store.store.connection.use { _ throws in
-      let asked = Question { try asking.status() }
-      #expect(try asked.answer(within: 0.3) == nil)
-      question = asked
+    for change in ["CREATE TABLE u (id TEXT PRIMARY KEY)", "ALTER TABLE t ADD COLUMN c"] {
+      try devices[1].run(change)
+      var question: Question<StoreStatus>?
+      try store.store.connection.use { _ throws in
+        let asked = Question { try asking.status() }
+        #expect(try asked.answer(within: 0.3) == nil, "\(change)")
+        question = asked
+      }
+      #expect(try question?.answer()?.tables.map(\.name) == ["t", "u"])
     }
-    #expect(try question?.answer()?.tables.map(\.name) == ["t", "u"])
     try store.store.write { _ throws in #expect(try tables() == ["t", "u"]) }
   }
 
