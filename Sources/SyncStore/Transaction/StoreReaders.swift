@@ -61,8 +61,11 @@ final class StoreReaders: Sendable {
     }
   }
 
-  /// Waits for the calls that run, and for no later ones as far as SQLite locks these out.
-  func waitForCalls(atMost seconds: Double) { _ = calls.wait(timeout: .now() + seconds) }
+  /// Waits until no call runs, at most for a time. Returns whether that is so.
+  @discardableResult
+  func waitForCalls(atMost seconds: Double) -> Bool {
+    calls.wait(timeout: .now() + seconds) == .success
+  }
 
   /// Closes all connections, after the calls that run. Later calls return `nil`. Throws the first
   /// error of a connection, after all were closed.
