@@ -247,7 +247,7 @@ import Testing
     try await Cancelling.sweep(least: 5) { _ in
     } make: { fleet, directory in
       ListClientsOperation(
-        directory: directory, binding: fleet[1].binding, environment: fleet.environment)
+        directory: directory, store: fleet[1].store, environment: fleet.environment)
     } check: { fleet, _ in
       let clients = try await fleet[1].listClients()
       #expect(clients.count == 2)

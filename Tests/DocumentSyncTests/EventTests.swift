@@ -153,7 +153,7 @@ import Testing
     let heard = all.filter { $0.hasPrefix("begin ") || $0.hasPrefix("end ") }
     let verbs = [
       "open the store", "synchronize", "synchronize", "upload the whole store",
-      "remove files that no device needs", "list the clients", "list the clients", "retire clients",
+      "remove files that no device needs", "list the clients", "retire clients",
       "remove the client", "describe the client", "look after the document", "verify the store",
       "verify the store", "set the policies", "read the policies", "list the conflicts",
       "show the conflict: noSuchConflict", "resolve the conflict: noSuchConflict",

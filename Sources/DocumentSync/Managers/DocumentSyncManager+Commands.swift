@@ -41,7 +41,7 @@ extension DocumentSyncManager {
   /// A command stays in the queue until ``acknowledgeCommand(_:)``, even if the
   /// application ends.
   public func pendingCommands() async throws -> [CommandEvent] {
-    try await use("list the commands") { try $0.pendingEvents() }
+    try await ask("list the commands") { try $0.pendingEvents() }
   }
 
   /// Removes a command durably from the queue, after the application has

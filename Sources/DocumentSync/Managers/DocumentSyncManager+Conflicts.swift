@@ -6,15 +6,17 @@ import SyncStore
 /// conflicts.
 ///
 /// No method here waits for a synchronization that is under way, not even for
-/// one that waits for an answer. Answers and restored values are ordinary
-/// edits: the synchronization under way or the next one sends them.
+/// one that waits for an answer. Methods that only read answer from the last
+/// committed state; the others wait for the transaction that runs. Answers and
+/// restored values are ordinary edits: the synchronization under way or the next
+/// one sends them.
 extension DocumentSyncManager {
   /// Returns the entries of the journal that are in the store, the newest first. Older ones are in the
   /// file beside it: see ``conflicts(before:limit:)``.
   ///
   /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
   public func conflicts(onlyOpen: Bool = false) async throws -> [Conflict] {
-    try await use("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
+    try await ask("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
   }
 
   /// Returns a part of the journal, the newest entries first: those in the store and those in the file
@@ -34,27 +36,27 @@ extension DocumentSyncManager {
   ///     first one.
   ///   - limit: The most entries of the part.
   public func conflicts(before number: Int64?, limit: Int) async throws -> Conflict.Page {
-    try await use("list the conflicts") { try $0.conflicts(before: number, limit: max(limit, 1)) }
+    try await ask("list the conflicts") { try $0.conflicts(before: number, limit: max(limit, 1)) }
   }
 
   /// Returns one entry of the journal. Throws `noSuchConflict`.
   public func conflict(_ number: Int64) async throws -> Conflict {
-    try await use("show the conflict") { try $0.conflict(number) }
+    try await ask("show the conflict") { try $0.conflict(number) }
   }
 
   /// Returns the number of open questions.
   public func openConflictCount() async throws -> Int {
-    try await use("count the conflicts") { try $0.openConflictCount() }
+    try await ask("count the conflicts") { try $0.openConflictCount() }
   }
 
   /// Returns how many entries of the journal are in the store, and how many in the file beside it.
   public func conflictPlaces() async throws -> Conflict.Places {
-    try await use("list the conflicts") { try $0.conflictPlaces() }
+    try await ask("list the conflicts") { try $0.conflictPlaces() }
   }
 
   /// Returns which entries the journal does not have any more.
   public func droppedConflicts() async throws -> Conflict.Dropped {
-    try await use("list the conflicts") { try $0.droppedConflicts() }
+    try await ask("list the conflicts") { try $0.droppedConflicts() }
   }
 
   /// Answers an open question.
@@ -78,7 +80,7 @@ extension DocumentSyncManager {
 
   /// Returns the policies of this device.
   public func policies() async throws -> SyncPolicies {
-    try await use("read the policies") { try $0.policies() }
+    try await ask("read the policies") { try $0.policies() }
   }
 
   /// Changes the policies of this device, durably. Throws `policyUnsuitable` if
@@ -89,7 +91,7 @@ extension DocumentSyncManager {
     try await use("set the policies") { try $0.setPolicies(change) }
   }
 
-  /// Runs work on the store without waiting for a synchronization.
+  /// Runs work that changes the store, between the transactions of a synchronization.
   func use<Output: Sendable>(
     _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {

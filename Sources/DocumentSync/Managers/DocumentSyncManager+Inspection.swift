@@ -4,8 +4,14 @@ import SyncStore
 
 /// The content, the status and the history of the store.
 ///
-/// No method here changes anything. Only ``unreceived()`` needs the shared
-/// directory, and waits for the operations that were begun before.
+/// No method here changes anything. All answer from the last committed state of
+/// the store, and do not wait for operations that were begun before. Exceptions: a
+/// method may wait for the transaction that runs if the application has changed its
+/// schema, if the state cannot be read beside the transaction, and in rollback mode
+/// while a transaction writes to the file. There, ``rowCount()``, ``digest()`` and
+/// ``removalLoss()`` wait until the transaction ends: they would keep it from
+/// committing. Only ``unreceived()`` needs the shared directory; it waits for the
+/// operations that were begun before if the directory does not fit the store.
 extension DocumentSyncManager {
   /// The path of the store.
   public var path: String { store.path }
@@ -13,13 +19,13 @@ extension DocumentSyncManager {
   /// Returns what the store has not sent, has received, waits for and
   /// synchronizes.
   public func status() async throws -> StoreStatus {
-    try await use("read the status") { try $0.status() }
+    try await ask("read the status") { try $0.status() }
   }
 
   /// Returns the change sets and commands that the last synchronization could
   /// not apply, with the reasons.
   public func waits() async throws -> [SyncReport.Wait] {
-    try await use("list what waits") { store in
+    try await ask("list what waits") { store in
       try StoreRecords(store).waits().reported ?? store.waiting().map(SyncReport.Wait.init)
     }
   }
@@ -30,8 +36,9 @@ extension DocumentSyncManager {
   ///
   /// Throws the errors of a missing directory or document.
   public func unreceived() async throws -> [ClientIdentifier: Int] {
-    try await run(
-      FindUnreceivedOperation(store: store, directory: directory, environment: environment))
+    try await look {
+      FindUnreceivedOperation(store: $0, directory: directory, environment: environment)
+    }
   }
 
   /// The time at which the last synchronization of the store ended without an
@@ -45,13 +52,13 @@ extension DocumentSyncManager {
   /// Returns the number of rows in the synchronized tables. It does not count
   /// rows with NULL in their key, which stay on this device.
   public func rowCount() async throws -> Int {
-    try await use("count the rows") { try $0.rowCount() }
+    try await ask("count the rows") { try $0.rowCount() }
   }
 
   /// Returns the last change sets that this device made or applied, the newest
   /// first.
   public func history(limit: Int = 100) async throws -> [AppliedChangeSet] {
-    try await use("read the history") { try $0.history(limit: limit) }
+    try await ask("read the history") { try $0.history(limit: limit) }
   }
 
   /// Returns a digest of the rows that the store shows and of the logical state
@@ -59,18 +66,18 @@ extension DocumentSyncManager {
   ///
   /// The first part includes edits that are not sent yet; the second does not.
   public func digest() async throws -> StoreDigest {
-    try await use("compute the digest") { try $0.digest() }
+    try await ask("compute the digest") { try $0.digest() }
   }
 
   /// Returns the parked rows: rows that the store has and does not show.
   public func parkedRows() async throws -> [ParkedRow] {
-    try await use("list the parked rows") { try $0.parkedRows() }
+    try await ask("list the parked rows") { try $0.parkedRows() }
   }
 
   /// Returns the data that leaving the document now would lose, since only the
   /// bookkeeping contains it.
   public func removalLoss() async throws -> RemovalLoss {
-    try await use("look for what leaving would lose") { try $0.removalLoss() }
+    try await ask("look for what leaving would lose") { try $0.removalLoss() }
   }
 
   /// Returns whether the database at `path` is under sync. Throws

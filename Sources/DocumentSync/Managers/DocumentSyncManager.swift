@@ -14,6 +14,7 @@ import Synchronization
 /// ``join(storeAt:directory:document:existing:options:onProgress:)`` or
 /// ``open(storeAt:directory:options:onProgress:)``. Each method runs one
 /// operation on the manager's queue, one at a time, and throws ``SyncError``.
+/// Methods that only read the store do not wait for the others.
 /// Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
   /// The local store.
@@ -36,8 +37,14 @@ public final class DocumentSyncManager: Sendable {
   public let events: SyncEvents
   private let queue: OperationQueue
   let turns: SyncTurns
-  /// The queue for operations that must not wait for a synchronization.
+  /// The queue for operations that change the store and must not wait for a synchronization.
   let journalQueue: OperationQueue
+  /// The queue for operations that only read the store: up to ``questionsAtOnce`` of them at a time.
+  private let questionQueue: OperationQueue
+  /// The queue for operations that only look at the shared directory, which may take long.
+  private let lookingQueue: OperationQueue
+  /// The most operations of each of them at a time: each has a thread, and perhaps a connection.
+  private static let questionsAtOnce = 8
   let delegate: Mutex<(any SyncDelegate)?>
   /// Asks the delegate one question at a time.
   let questions = AsyncTurn()
@@ -63,6 +70,12 @@ public final class DocumentSyncManager: Sendable {
     journalQueue = OperationQueue()
     journalQueue.name = "DocumentSync: conflicts"
     journalQueue.maxConcurrentOperationCount = 1
+    questionQueue = OperationQueue()
+    questionQueue.name = "DocumentSync: questions"
+    questionQueue.maxConcurrentOperationCount = Self.questionsAtOnce
+    lookingQueue = OperationQueue()
+    lookingQueue.name = "DocumentSync: looking at the directory"
+    lookingQueue.maxConcurrentOperationCount = Self.questionsAtOnce
     events.enter(.registered)
     store.setResolver { [weak self] name, values in
       try self?.delegate.withLock(\.self)?.resolve(values, by: name)
@@ -130,18 +143,15 @@ public final class DocumentSyncManager: Sendable {
   }
 
   /// Returns the clients of the document, in order, and how far each has
-  /// synchronized.
+  /// synchronized, as the directory is at the moment. Waits for other operations
+  /// of the manager only if the directory does not fit the store, as during a
+  /// reset.
   public func listClients(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
-    let retirements = try await use("list the clients") {
-      try CommandState.read(from: $0).retirements
+    try await look(onProgress) {
+      ListClientsOperation(directory: directory, store: $0, environment: environment)
     }
-    return try await run(
-      ListClientsOperation(
-        directory: directory, binding: binding, retirements: retirements,
-        environment: environment),
-      onProgress: onProgress)
   }
 
   /// Removes the files that no device needs any more. A synchronization does so
@@ -184,16 +194,26 @@ public final class DocumentSyncManager: Sendable {
 
   /// Returns whether the document is complete in the directory. It is not after
   /// an interrupted reset, or an interrupted creation from a store that shared
-  /// it; the next synchronization, or reset, completes it.
+  /// it; the next synchronization, or reset, completes it. Waits for other
+  /// operations of the manager if it is not.
   public func isSetUp() async throws -> Bool {
-    try await use("look after the document") { try StoreRecords($0).isSetUp() }
+    if try await ask("look after the document", { try StoreRecords($0).isSetUp() }) { return true }
+    // An operation of this manager may be completing it.
+    let store = store
+    return try await run(
+      StoreOperation("look after the document", environment: environment) {
+        try StoreRecords(store).isSetUp()
+      })
   }
 
   /// Closes the store after the operations that were begun, and ends the
   /// events. The manager cannot be used afterwards.
   public func close() async throws {
-    try await queue.run(
-      CloseStoreOperation(store: store, environment: environment), events: events)
+    let closing = CloseStoreOperation(store: store, environment: environment)
+    for operation in lookingQueue.operations + questionQueue.operations {
+      closing.addDependency(operation)
+    }
+    try await queue.run(closing, events: events)
     events.finish()
   }
 
@@ -202,6 +222,40 @@ public final class DocumentSyncManager: Sendable {
   ) async throws -> Output {
     try checkHasNotLeft(operation.verb)
     return try await queue.run(operation, events: events, onProgress: onProgress)
+  }
+
+  /// Answers a question from the last committed state of the store (``LocalStore/lastCommitted``).
+  /// Does not wait for operations that change the store.
+  func ask<Output: Sendable>(
+    _ verb: String, _ question: @escaping @Sendable (LocalStore) throws -> Output
+  ) async throws -> Output {
+    try checkHasNotLeft(verb)
+    let store = store.lastCommitted
+    return try await questionQueue.run(
+      StoreOperation(verb, environment: environment) { try question(store) }, events: events)
+  }
+
+  /// Runs an operation that looks at the shared directory and the store, and changes nothing.
+  ///
+  /// If other operations of the manager run, it goes by the last committed state of the store, and
+  /// does not wait for them. If it fails then, one of them may be moving the store to another document
+  /// or generation, which is not in the directory yet: so another one runs after them, and its error
+  /// counts. The first one has no events and no progress.
+  ///
+  /// - Parameter make: Makes the operation for a store.
+  func look<Output>(
+    _ onProgress: SyncProgress.Handler? = nil, _ make: (LocalStore) -> SyncOperation<Output>
+  ) async throws -> Output {
+    if queue.operationCount > 0 {
+      let operation = make(store.lastCommitted)
+      try checkHasNotLeft(operation.verb)
+      do {
+        return try await lookingQueue.run(operation)
+      } catch let error as SyncError where error.code != .cancelled {
+        environment.logger.debug("\(error.operation), while other operations run: \(error)")
+      }
+    }
+    return try await run(make(store), onProgress: onProgress)
   }
 
   /// Throws `notUnderSync` if the store has left its document through this manager.

@@ -130,6 +130,15 @@ struct CommandState: Hashable, Codable {
       path: store.path)
   }
 
+  /// Returns the state that a standing contains.
+  ///
+  /// - Parameter path: The path of the store.
+  static func read(from standing: LocalStore.Standing, path: String) throws -> CommandState {
+    try decoded(
+      standing.commandState, generation: standing.binding.generation,
+      client: standing.binding.client, path: path)
+  }
+
   /// Decodes a store's state; returns an empty state for a new generation.
   ///
   /// If the state is that of another client, from a snapshot or a former

@@ -17,15 +17,15 @@ final class FindUnreceivedOperation: SyncOperation<[ClientIdentifier: Int]>, @un
   override func perform() async throws -> [ClientIdentifier: Int] {
     try await blocking { [self] in
       begin(.listing)
-      let binding = store.binding
+      let standing = try store.standing()
+      let binding = standing.binding
       let files = SharedFiles(directory, context: OperationContext(self))
       try DocumentSteps(files).check(binding)
       let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
       let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
-      let applied = try store.appliedVector()
       var counts: [ClientIdentifier: Int] = [:]
       for marker in markers where marker.client != binding.client {
-        let number = applied.number(of: marker.client)
+        let number = standing.applied.number(of: marker.client)
         guard marker.changeHead > number else { continue }
         // A forged name can contain any number.
         let count = Int(clamping: marker.changeHead - number)

@@ -8,27 +8,15 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   @unchecked Sendable
 {
   private let directory: any SharedDirectory
-  private let binding: StoreBinding?
-  private let retirements: [CommandState.Retirement]
+  private let store: LocalStore?
 
-  /// Creates an operation for an application, or for the document of a binding.
-  package convenience init(
-    directory: any SharedDirectory, binding: StoreBinding? = nil,
+  /// Creates an operation for an application, or for the document of a store.
+  package init(
+    directory: any SharedDirectory, store: LocalStore? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.init(
-      directory: directory, binding: binding, retirements: [], environment: environment)
-  }
-
-  /// - Parameter retirements: The known retirements, which show the clients
-  ///   that are no longer members.
-  init(
-    directory: any SharedDirectory, binding: StoreBinding?,
-    retirements: [CommandState.Retirement], environment: SyncEnvironment
-  ) {
     self.directory = environment.retrying(directory)
-    self.binding = binding
-    self.retirements = retirements
+    self.store = store
     super.init("list the clients", environment: environment)
   }
 
@@ -37,34 +25,50 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       begin(.listing)
       try directory.check(for: .reading)
       let files = SharedFiles(directory, context: OperationContext(self))
-      let registered = try ApplicationSteps(files).clients()
-      guard let binding else {
+      guard let store else {
+        let registered = try ApplicationSteps(files).clients()
         return Self.withoutFormerStates(try withMembership(registered, files))
       }
-      try DocumentSteps(files).check(binding)
-      let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-      let markers = try MarkerSteps.newest(files, layout: layout)
-      let states = MarkerSteps.states(of: markers)
-      var clients = Dictionary(
-        registered.filter { $0.document == binding.document || states[$0.client] != nil }
-          .map { ($0.client, $0) }, uniquingKeysWith: { $1 })
-      for (client, state) in states {
-        clients[client, default: ClientDescription(client: client)].join(state)
+      while true {
+        let standing = try store.standing()
+        let clients = try listed(standing, at: store.path, files)
+        // A reset, for example, makes the store another client's meanwhile.
+        if try store.standing().binding == standing.binding { return clients }
       }
-      let counting = Members.counting(retirements, revisions: states.mapValues(\.revision))
-      // A client that was itself removed before has removed this one: that does
-      // not count.
-      let gone = RecentSyncFile.retired(by: markers.compactMap(\.file)).union(counting.keys)
-      for client in states.keys where !gone.contains(client) {
-        if let remover = clients[client]?.removal?.client, gone.contains(remover) {
-          clients[client]?.stay()
-        }
-      }
-      for (client, retirements) in counting {
-        clients[client, default: ClientDescription(client: client)].retire(retirements[0].reason)
-      }
-      return Self.withoutFormerStates(clients.values.sorted { $0.client < $1.client })
     }
+  }
+
+  /// Returns the clients of the document of a store, with their state in it.
+  private func listed(
+    _ standing: LocalStore.Standing, at path: String, _ files: SharedFiles
+  ) throws -> [ClientDescription] {
+    let registered = try ApplicationSteps(files).clients()
+    let binding = standing.binding
+    // They show the clients that are no longer members.
+    let retirements = try CommandState.read(from: standing, path: path).retirements
+    try DocumentSteps(files).check(binding)
+    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let markers = try MarkerSteps.newest(files, layout: layout)
+    let states = MarkerSteps.states(of: markers)
+    var clients = Dictionary(
+      registered.filter { $0.document == binding.document || states[$0.client] != nil }
+        .map { ($0.client, $0) }, uniquingKeysWith: { $1 })
+    for (client, state) in states {
+      clients[client, default: ClientDescription(client: client)].join(state)
+    }
+    let counting = Members.counting(retirements, revisions: states.mapValues(\.revision))
+    // A client that was itself removed before has removed this one: that does
+    // not count.
+    let gone = RecentSyncFile.retired(by: markers.compactMap(\.file)).union(counting.keys)
+    for client in states.keys where !gone.contains(client) {
+      if let remover = clients[client]?.removal?.client, gone.contains(remover) {
+        clients[client]?.stay()
+      }
+    }
+    for (client, retirements) in counting {
+      clients[client, default: ClientDescription(client: client)].retire(retirements[0].reason)
+    }
+    return Self.withoutFormerStates(clients.values.sorted { $0.client < $1.client })
   }
 
   /// Marks the clients that have a marker in a document that was not deleted,

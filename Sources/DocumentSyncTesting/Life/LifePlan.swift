@@ -18,6 +18,8 @@ struct LifePlan: Sendable {
   var hasLooseTables = false
   /// Whether a program has a database open while the database joins with its rows.
   var hasOpenPrograms = false
+  /// Whether managers are asked while they synchronize.
+  var asksQuestions = false
   /// The number of migrations that the newest version of the application has.
   var migrations = 0
   var steps: [LifeStep]
@@ -33,7 +35,7 @@ struct LifePlan: Sendable {
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
     let kinds = LifeFeatures.names.map(\.feature).filter {
-      ![.missingKeys, .updates, .looseTables, .openPrograms].contains($0)
+      ![.missingKeys, .updates, .looseTables, .openPrograms, .questions].contains($0)
     }
     let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
@@ -100,6 +102,8 @@ struct LifePlan: Sendable {
     plan.hasLooseTables = looseDice.chance(40) && features.contains(.looseTables)
     var openDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6f70_656e)
     plan.hasOpenPrograms = openDice.chance(50) && features.contains(.openPrograms)
+    var askingDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6173_6b73)
+    plan.asksQuestions = askingDice.chance(40) && features.contains(.questions)
     return plan
   }
 

@@ -133,13 +133,15 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let looseTables = Self(rawValue: 1 << 11)
   /// A program has a database open while the database joins with its rows, and edits it afterwards.
   package static let openPrograms = Self(rawValue: 1 << 12)
+  /// Managers are asked while they synchronize.
+  package static let questions = Self(rawValue: 1 << 13)
 
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 13 - 1)
+  package static let all = Self(rawValue: 1 << 14 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
-    .missingKeys, .updates, .looseTables, .openPrograms,
+    .missingKeys, .updates, .looseTables, .openPrograms, .questions,
   ])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
@@ -147,6 +149,6 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
     ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
-    ("openPrograms", .openPrograms),
+    ("openPrograms", .openPrograms), ("questions", .questions),
   ]
 }

@@ -20,6 +20,7 @@ final class LifeWorld {
   let folder: String
   private let random: FleetClock
   private var clocks: [Int: FleetClock] = [:]
+  private var questions: [Int: LifeQuestions] = [:]
   /// The approximate time of correct clocks, in milliseconds since 1970.
   var time: Int64 = 1_700_000_000_000
   private var removed: Set<ClientIdentifier> = []
@@ -83,7 +84,18 @@ final class LifeWorld {
     environment.parallelReads = 1
     environment.store.places = StorePlaces(
       machine: "machine \(machine)", folder: tokenFolder(machine))
+    if plan.asksQuestions {
+      let questions = questions(number)
+      environment.store.onStatement = { questions.pass($0) }
+    }
     return environment
+  }
+
+  private func questions(_ number: Int) -> LifeQuestions {
+    if let questions = questions[number] { return questions }
+    let new = LifeQuestions()
+    questions[number] = new
+    return new
   }
 
   private func tokenFolder(_ machine: Int) -> String { "\(folder)/tokens-\(machine)" }
@@ -187,7 +199,11 @@ final class LifeWorld {
   func synchronize(_ device: LifeDevice) async throws -> SyncReport {
     let edits = device.log
     let client = device.manager.binding.client
-    let report = try await device.manager.synchronize()
+    let report =
+      plan.asksQuestions
+      ? try await questions(device.number).during(device.manager) {
+        try await device.manager.synchronize()
+      } : try await device.manager.synchronize()
     syncs += 1
     // The device noticed another state of its store before it sealed.
     if report.incarnations.contains(where: {

@@ -41,10 +41,12 @@ extension OpenStore {
   }
 
   /// Returns the change sets that wait, and whether the inbox has invalid entries besides.
+  ///
+  /// - Parameter isCommitted: Whether the session is that of ``readCommitted(isLong:_:)``.
   func waiting(
-    _ session: StoreSession
+    _ session: StoreSession, isCommitted: Bool = false
   ) throws -> (waiting: [StoreStatus.WaitingChangeSet], hasInvalid: Bool) {
-    let (items, hasInvalid) = try waitingItems.all(session)
+    let (items, hasInvalid) = try waitingItems.all(session, forgetsOthers: !isCommitted)
     return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
   }
 }

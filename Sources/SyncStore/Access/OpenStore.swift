@@ -8,6 +8,7 @@ import Synchronization
 final class OpenStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
+  private let committedSchema: CommittedSchema
   /// The headers of the change sets that wait.
   let waitingItems = WaitingItems()
   private let schema: PresentSchema
@@ -28,6 +29,7 @@ final class OpenStore: Sendable {
   ) {
     self.connection = connection
     self.options = options
+    committedSchema = CommittedSchema(connection.path)
     schema = PresentSchema(connection)
     state = Mutex(State(binding: binding, configuration: configuration))
   }
@@ -137,24 +139,68 @@ final class OpenStore: Sendable {
   /// its schema: then it renews bookkeeping first. If a table that was synchronized cannot be at
   /// present, the session has the other tables only.
   func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    if let result = try readIfCurrent(body) { return result }
+    if let result = try connection.use({ try readIfCurrent($0, body) }) { return result }
     // The schema may change once more, but not for ever.
     try write { _ in }
-    return try readIfCurrent(body) ?? write(body)
+    return try connection.use { try readIfCurrent($0, body) } ?? write(body)
   }
 
   private func readIfCurrent<Result>(
-    _ body: (StoreSession) throws -> Result
+    _ database: Database, _ body: (StoreSession) throws -> Result
   ) throws -> Result? {
-    try connection.use { database in
-      try database.transaction(.deferred, .rollback) {
-        let current =
-          try schema.current(database) { try readIdentity(database) }
-          ?? schema.stopped(database) { try readIdentity(database) }
-        return try current.map { try body(session(database, $0)) }
-      }
+    try database.transaction(.deferred, .rollback) {
+      let current =
+        try schema.current(database) { try readIdentity(database) }
+        ?? schema.stopped(database) { try readIdentity(database) }
+      return try current.map { try body(session(database, $0)) }
     }
   }
+
+  // MARK: - The last committed state
+
+  /// Runs `body` on the last committed state: if a transaction runs on the connection of the store,
+  /// on another connection, which only reads.
+  ///
+  /// Waits for that transaction only if
+  /// - bookkeeping has to be renewed first, since the application changed its schema,
+  /// - the store is in rollback mode and the transaction is writing to the file (``StoreReaders``),
+  /// - the store is in rollback mode and `isLong`,
+  /// - anything else keeps the other connection from answering, such as an error: `body` may then run
+  ///   twice, and what the connection of the store answers counts.
+  ///
+  /// - Parameter isLong: Whether `body` reads many rows. In rollback mode it would keep the
+  ///   transaction from committing.
+  func readCommitted<Result>(
+    isLong: Bool = false, _ body: (StoreSession) throws -> Result
+  ) throws -> Result {
+    if !isLong, let answer = try connection.useIfFree({ try readIfCurrent($0, body) }) {
+      return try answer ?? read(body)
+    }
+    let answer: Result?? = connection.readers.use { database in
+      try database.transaction(.deferred, .rollback) {
+        let (binding, configuration) = try StoreIdentity.read(database, path)
+        if isLong, try String.fetchOne(database, sql: "PRAGMA main.journal_mode") != "wal" {
+          return nil
+        }
+        guard let schema = try committedSchema.read(database, configuration) else { return nil }
+        return try body(
+          session(
+            database, schema, client: binding.client, AppTriggerRuns(), isContinuing: false,
+            needsWholeArchive: true))
+      }
+    }
+    return try (answer ?? nil) ?? read(body)
+  }
+
+  /// Does the same as ``readCommitted(isLong:_:)`` where the schema does not matter.
+  func useCommitted<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try connection.useIfFree(body) ?? connection.readers.use(body) ?? connection.use(body)
+  }
+
+  /// Closes all connections.
+  func close() throws { try StoreError.mapping(path) { try connection.close() } }
+
+  // MARK: - Sessions
 
   /// Returns a session on the present schema, within the transaction of another session. The caller
   /// cannot use the other session any more.
@@ -186,16 +232,24 @@ final class OpenStore: Sendable {
   private func session(
     _ database: Database, _ schema: StoreSchema, isContinuing: Bool = false
   ) throws -> StoreSession {
+    try session(
+      database, schema, client: binding.client, connection.appTriggers, isContinuing: isContinuing)
+  }
+
+  private func session(
+    _ database: Database, _ schema: StoreSchema, client: ClientIdentifier,
+    _ appTriggers: AppTriggerRuns, isContinuing: Bool, needsWholeArchive: Bool = false
+  ) throws -> StoreSession {
     try StoreSession(
-      database: database, schema: schema, client: binding.client, now: options.now(),
-      appTriggers: connection.appTriggers,
+      database: database, schema: schema, client: client, now: options.now(),
+      appTriggers: appTriggers,
       settings: StoreSession.Settings(
         stampBlockBytes: options.stampBlockBytes,
         journal: ConflictJournal.Bound(
           entries: options.conflictEntries, bytes: options.conflictBytes),
         archive: ConflictArchive(
           store: path, bound: options.conflictArchiveBytes, isContinuing: isContinuing,
-          onStep: options.onArchiveStep),
+          mustBeWhole: needsWholeArchive, onStep: options.onArchiveStep),
         resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
       ))
   }

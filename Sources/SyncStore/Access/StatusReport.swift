@@ -2,8 +2,14 @@ import SyncModel
 
 /// The making of a report on the state of a store.
 struct StatusReport {
-  let session: StoreSession
-  let configuration: StoreConfiguration
+  private let session: StoreSession
+  private let configuration: StoreConfiguration
+
+  init(_ session: StoreSession) throws {
+    self.session = session
+    configuration =
+      try MetaTable.value(.configuration, session.database) ?? StoreConfiguration()
+  }
 
   /// - Parameter waiting: The change sets that wait.
   func make(waiting: [StoreStatus.WaitingChangeSet]) throws -> StoreStatus {

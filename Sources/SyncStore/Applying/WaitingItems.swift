@@ -8,9 +8,14 @@ final class WaitingItems: Sendable {
 
   /// Returns the change sets that wait, without their changes, and whether the inbox has invalid
   /// entries besides.
-  func all(_ session: StoreSession) throws -> (items: [PendingChangeSets.Item], hasInvalid: Bool) {
+  ///
+  /// - Parameter forgetsOthers: Whether to remove all others from the cache. The session must not have
+  ///   an older state of the store than other sessions.
+  func all(
+    _ session: StoreSession, forgetsOthers: Bool = true
+  ) throws -> (items: [PendingChangeSets.Item], hasInvalid: Bool) {
     let (kept, hasInvalid) = try session.inbox.all()
-    let items = try items(kept.map(\.hash)) { index in
+    let items = try items(kept.map(\.hash), forgetsOthers: forgetsOthers) { index in
       let (client, number, hash) = kept[index]
       let bytes = try session.inbox.bytes(of: client, number: number, hash: hash)
       let summary = try ChangeSetCodec.summary(bytes)
@@ -21,17 +26,20 @@ final class WaitingItems: Sendable {
     return (items, hasInvalid)
   }
 
-  /// Returns the items of these hashes, in order, and removes all others from the cache.
+  /// Returns the items of these hashes, in order.
   ///
   /// - Parameter decode: Decodes the item of the hash at an index.
   private func items(
-    _ hashes: [ContentHash], _ decode: (Int) throws -> PendingChangeSets.Item
+    _ hashes: [ContentHash], forgetsOthers: Bool,
+    _ decode: (Int) throws -> PendingChangeSets.Item
   ) throws -> [PendingChangeSets.Item] {
     let before = known.withLock { $0 }
     let items = try hashes.enumerated().map { try before[$1] ?? decode($0) }
     let after = Dictionary(
       zip(hashes, items).map { ($0, $1) }, uniquingKeysWith: { first, _ in first })
-    known.withLock { $0 = after }
+    known.withLock { known in
+      if forgetsOthers { known = after } else { known.merge(after) { first, _ in first } }
+    }
     return items
   }
 }

@@ -90,3 +90,7 @@ struct ArchiveProblem: Error, Hashable, Codable {
       detail: detail)
   }
 }
+
+/// The error of a reading that did not find all that should be in the file with older conflicts, since
+/// a transaction may have removed it that the reading does not know of.
+struct IncompleteArchive: Error {}

@@ -41,7 +41,10 @@ package enum ConflictArchiveStep: String, Hashable, Sendable, CaseIterable {
 ///
 /// A process that ends between any two steps thus leaves each conflict in the store or in a block that
 /// counts, and in only one of them. Only a transaction that may write to the store writes to the
-/// file, so SQLite's lock protects both.
+/// file, so there is one writer at a time. A transaction that only reads may meanwhile have an older
+/// state of the store, by which blocks count that are not in the file any more. It finds out that they
+/// are missing; if it is one of ``LocalStore/lastCommitted``, it throws ``IncompleteArchive``, and the
+/// connection that writes is asked.
 ///
 /// The file never stops a transaction: if a method throws ``ArchiveProblem``, the conflicts stay in
 /// the store. A file that has no block of this store is moved aside, not overwritten. A file of a
@@ -58,6 +61,8 @@ final class ConflictArchive {
   /// Whether the transaction has written to the file before, by another object. What counted then
   /// may not count any more, and must stay nevertheless.
   private let isContinuing: Bool
+  /// Whether reading throws ``IncompleteArchive`` if the file does not have all that counts.
+  let mustBeWhole: Bool
   private let onStep: (@Sendable (ConflictArchiveStep) throws -> Void)?
   private var writer: Writer?
 
@@ -73,12 +78,13 @@ final class ConflictArchive {
   }
 
   init(
-    store: String, bound: Int, isContinuing: Bool = false,
+    store: String, bound: Int, isContinuing: Bool = false, mustBeWhole: Bool = false,
     onStep: (@Sendable (ConflictArchiveStep) throws -> Void)? = nil
   ) {
     self.store = store
     self.bound = bound
     self.isContinuing = isContinuing
+    self.mustBeWhole = mustBeWhole
     self.onStep = onStep
   }
 

@@ -13,12 +13,33 @@ extension ConflictJournal {
     var neighbors: [(entry: ArchivedConflict, block: UInt64)]
   }
 
-  /// Runs `body` with the file and its blocks that count; returns `nil` if there are none.
+  /// Runs `body` with the file and its blocks that count; returns `nil` if there are none. Throws
+  /// ``IncompleteArchive`` if some are missing and ``ConflictArchive/mustBeWhole``.
   private func reading<Result>(
     _ body: (ArchiveFile, _ live: [ArchiveBlock]) throws -> Result
   ) throws -> Result? {
     guard let state = try summary().archive, state.count > 0 else { return nil }
-    return try archive?.reading { try body($0, $0.live(state)) }
+    guard archive?.mustBeWhole == true else {
+      return try archive?.reading { try body($0, $0.live(state)) }
+    }
+    do {
+      let result = try archive?.reading { file in
+        let live = file.live(state)
+        guard state.missingCount(live) == 0 else { throw IncompleteArchive() }
+        return try body(file, live)
+      }
+      guard let result else { throw IncompleteArchive() }
+      return result
+    } catch is ArchiveProblem {
+      throw IncompleteArchive()
+    }
+  }
+
+  /// Returns the entries of a block; none if it is damaged, unless ``ConflictArchive/mustBeWhole``.
+  private func entries(of block: ArchiveBlock, _ file: ArchiveFile) throws -> [ArchivedConflict] {
+    if let entries = try block.entries(file) { return entries }
+    if archive?.mustBeWhole == true { throw IncompleteArchive() }
+    return []
   }
 
   /// Returns an entry of the file that the table does not have; `nil` if there is none. Throws
@@ -29,7 +50,7 @@ extension ConflictJournal {
         guard let place = live.lastIndex(where: { $0.index.contains(number) }) else { return nil }
         var near: [(entry: ArchivedConflict, block: UInt64)] = []
         for block in live[max(place - 1, 0)...min(place + 1, live.count - 1)] {
-          near += try block.entries(file)?.map { ($0, block.number) } ?? []
+          near += try entries(of: block, file).map { ($0, block.number) }
         }
         let found = near.last { $0.entry.number == number && $0.block == live[place].number }
         return found.map { InArchive(entry: $0.entry, block: $0.block, neighbors: near) }
@@ -97,7 +118,7 @@ extension ConflictJournal {
     return try readingWhatIsReadable { file, live in
       try live.flatMap { block in
         guard let wanted = numbers[block.number] else { return [ArchivedConflict]() }
-        return try block.entries(file)?.filter { wanted.contains($0.number) } ?? []
+        return try entries(of: block, file).filter { wanted.contains($0.number) }
       }
     } ?? []
   }

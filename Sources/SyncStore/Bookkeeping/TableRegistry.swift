@@ -78,6 +78,25 @@ enum TableRegistry {
     return zip(places, places.dropFirst()).allSatisfy { $0 < $1 }
   }
 
+  /// What is recorded about the tables: ``registered(_:)`` depends on nothing else than this and the
+  /// schema.
+  struct Content: Equatable {
+    fileprivate var tables: [[DatabaseValue]]
+    fileprivate var columns: [[DatabaseValue]]
+    fileprivate var excluded: [UInt8]?
+  }
+
+  /// Returns what is recorded about the tables, to be compared with an earlier state.
+  static func content(_ database: Database) throws -> Content {
+    func values(_ sql: String) throws -> [[DatabaseValue]] {
+      try Row.fetchAll(database.cachedStatement(sql: sql)).map { Array($0.databaseValues) }
+    }
+    return Content(
+      tables: try values("SELECT * FROM docsync_table ORDER BY id"),
+      columns: try values("SELECT * FROM docsync_column ORDER BY tbl, bit"),
+      excluded: try MetaTable.read(.excludedNames, database))
+  }
+
   /// Returns the numbers of all registered tables, including those that no longer exist and are
   /// still recorded.
   static func registeredIDs(_ database: Database) throws -> Set<Int> {

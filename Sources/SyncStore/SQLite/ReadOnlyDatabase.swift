@@ -91,9 +91,7 @@ final class ReadOnlyDatabase {
   ///
   /// <https://www.sqlite.org/fileformat2.html#file_format_version_numbers>
   private static func isWAL(_ path: String) throws -> Bool {
-    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-    let header = try file.read(upToCount: 20) ?? Data()
-    try file.close()
+    let header = try DatabaseFile(path).read(20, at: 0)
     return header.count == 20 && header[19] == 2
   }
 
@@ -128,7 +126,8 @@ final class ReadOnlyDatabase {
     try FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     do {
-      for companion in ["", "-wal", "-journal"]
+      try DatabaseFile(path).copy(to: folder + "/database")
+      for companion in ["-wal", "-journal"]
       where FileManager.default.fileExists(atPath: path + companion) {
         let copy = folder + "/database" + companion
         try FileManager.default.copyItem(atPath: path + companion, toPath: copy)

@@ -14,15 +14,17 @@ extension LocalStore {
   /// Returns the state of the store: the change sets that wait, the parked rows, and what was
   /// applied.
   package func status() throws -> StoreStatus {
-    let waiting = try waiting()
-    return try read {
-      try StatusReport(session: $0, configuration: configuration).make(waiting: waiting)
+    let (status, hasInvalid) = try read { session in
+      let (waiting, hasInvalid) = try store.waiting(session, isCommitted: isCommitted)
+      return (try StatusReport(session).make(waiting: waiting), hasInvalid)
     }
+    if hasInvalid { try removeInvalid() }
+    return status
   }
 
   /// Returns the number of rows in the synchronized tables that have no NULL in their key.
   package func rowCount() throws -> Int {
-    try read { session in
+    try read(isLong: true) { session in
       try session.schema.tables.reduce(0) { try $0 + session.rowCount($1) }
     }
   }
@@ -31,7 +33,9 @@ extension LocalStore {
   package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
 
   /// Returns what would be lost if the store were taken out of sync.
-  package func removalLoss() throws -> RemovalLoss { try read { try RemovalLoss($0) } }
+  package func removalLoss() throws -> RemovalLoss {
+    try read(isLong: true) { try RemovalLoss($0) }
+  }
 
   /// Returns the last change sets that were sealed or applied here, newest first.
   package func history(limit: Int) throws -> [AppliedChangeSet] {
@@ -48,7 +52,7 @@ extension LocalStore {
   ///
   /// The first includes edits that are not sealed yet; the second does not.
   package func digest() throws -> StoreDigest {
-    try read { session in
+    try read(isLong: true) { session in
       try session.schema.checkNoneSuspended(path)
       return try StoreDigester(session: session).run()
     }
@@ -59,6 +63,25 @@ extension LocalStore {
   /// Returns the change sets of other clients that have been applied.
   package func appliedVector() throws -> VersionVector {
     try read { try $0.appliedVector() }
+  }
+
+  /// Returns the binding of the store, and what it has applied and processed under it: of one state.
+  package func standing() throws -> Standing {
+    try read { session in
+      Standing(
+        binding: try StoreIdentity.read(session.database, path).binding,
+        applied: try session.appliedVector(),
+        commandState: try MetaTable.read(.commandState, session.database))
+    }
+  }
+
+  /// What a store is in its document, at one time.
+  package struct Standing: Sendable {
+    package var binding: StoreBinding
+    /// The change sets of other clients that it has applied.
+    package var applied: VersionVector
+    /// The result of all commands that it has processed.
+    package var commandState: [UInt8]?
   }
 
   /// Returns the change sets that have been applied, including those of this client.
@@ -72,7 +95,8 @@ extension LocalStore {
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
     try read { session in
-      var hashes = try session.history.hashes(of: session.clients.number(of: client), from: first)
+      guard let number = session.clients.knownNumber(of: client) else { return [:] }
+      var hashes = try session.history.hashes(of: number, from: first)
       if let last = try session.clients.vector()[client], last.number >= first {
         hashes[last.number] = last.hash
       }
@@ -91,9 +115,15 @@ extension LocalStore {
   /// Removes entries whose client or hash is invalid: a synchronization fetches their change sets
   /// again.
   package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
-    let (waiting, hasInvalid) = try read(store.waiting)
-    if hasInvalid { try write { try $0.inbox.removeInvalid(own: $0.ownClient) } }
+    let (waiting, hasInvalid) = try read { try store.waiting($0, isCommitted: isCommitted) }
+    if hasInvalid { try removeInvalid() }
     return waiting
+  }
+
+  /// Removes invalid entries of the inbox, unless the caller must not wait for a transaction.
+  private func removeInvalid() throws {
+    guard !isCommitted else { return }
+    try write { try $0.inbox.removeInvalid(own: $0.ownClient) }
   }
 
   // MARK: - Values of the layer above
@@ -101,7 +131,8 @@ extension LocalStore {
   /// Returns a value that the layer above has stored here; `nil` if unset.
   package func record(_ key: String) throws -> [UInt8]? {
     // The schema does not matter here.
-    try connection.use { try DeviceRecords(database: $0).read(key) }
+    let reading = { try DeviceRecords(database: $0).read(key) }
+    return try isCommitted ? store.useCommitted(reading) : connection.use(reading)
   }
 
   /// Stores a value for the layer above, durably; `nil` removes it.

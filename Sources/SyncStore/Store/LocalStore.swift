@@ -6,11 +6,25 @@ import SyncModel
 /// All bookkeeping is in the store itself, in tables whose names begin with `docsync_`, so that it
 /// is atomic with the data. Other programs may read and write the file at any time; waiting for
 /// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread,
-/// and run one at a time. All throw ``StoreError``.
+/// and run one at a time, apart from those of ``lastCommitted``. All throw ``StoreError``.
 package final class LocalStore: Sendable {
   let store: OpenStore
+  /// Whether this is ``lastCommitted``.
+  let isCommitted: Bool
 
-  init(_ store: OpenStore) { self.store = store }
+  init(_ store: OpenStore, isCommitted: Bool = false) {
+    self.store = store
+    self.isCommitted = isCommitted
+  }
+
+  /// The same store, for questions that should not wait for a synchronization: methods that only read
+  /// answer from the last committed state while a transaction of this object runs, each from a single
+  /// state.
+  ///
+  /// They wait for that transaction if the application has changed its schema since the last one. In
+  /// rollback mode they wait, too, if it has begun to write to the file: at its commit, and before it
+  /// if its changes do not fit into SQLite's cache. Methods that write wait as always.
+  package var lastCommitted: LocalStore { LocalStore(store, isCommitted: true) }
 
   var connection: StoreConnection { store.connection }
   var options: StoreOptions { store.options }
@@ -50,15 +64,16 @@ package final class LocalStore: Sendable {
   }
 
   /// Closes the database. Further calls throw.
-  package func close() throws {
-    try StoreError.mapping(path) { try connection.queue.close() }
-  }
+  package func close() throws { try store.close() }
 
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     try store.write(body)
   }
 
-  func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    try store.read(body)
+  /// - Parameter isLong: Whether `body` reads many rows.
+  func read<Result>(
+    isLong: Bool = false, _ body: (StoreSession) throws -> Result
+  ) throws -> Result {
+    try isCommitted ? store.readCommitted(isLong: isLong, body) : store.read(body)
   }
 }

@@ -2,6 +2,7 @@ import CSQLite
 import Foundation
 import GRDB
 import SyncModel
+import Synchronization
 
 /// The connection of a local store, set up so that only the statements of bookkeeping take effect.
 ///
@@ -18,7 +19,11 @@ import SyncModel
 final class StoreConnection: Sendable {
   let path: String
   let queue: DatabaseQueue
+  /// The connections that only read the same file.
+  let readers: StoreReaders
   let appTriggers = AppTriggerRuns()
+  /// The number of calls of ``use(_:)`` and ``useIfFree(_:)`` that run or wait.
+  private let users = Atomic(0)
 
   /// The schema is trusted, also that of a store that was downloaded and not checked yet.
   /// Otherwise SQLite 3.40 and older refuse every row of a table with JSON functions in a CHECK,
@@ -26,37 +31,68 @@ final class StoreConnection: Sendable {
   /// as unsafe (`pragma_function_list`). No view is read and no trigger fires here, so only
   /// deterministic functions are called.
   ///
-  /// - Parameter onStatement: Called with every statement that runs, its values included.
+  /// - Parameters:
+  ///   - busyTimeout: How long to wait for other programs, in seconds.
+  ///   - onStatement: Called with every statement that runs, its values included.
   init(
     path: String, busyTimeout: Double, onStatement: (@Sendable (String) -> Void)? = nil
   ) throws {
     self.path = path
+    readers = StoreReaders(path, onStatement: onStatement)
+    let wait = LockWait(busyTimeout, readers: readers)
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
-    configuration.busyMode = .timeout(busyTimeout)
+    configuration.busyMode = .callback { wait.isWorthAnotherTry(after: $0) }
     configuration.label = "docsync"
     configuration.prepareDatabase { [appTriggers] database in
       appTriggers.addFunction(to: database)
       try database.execute(
-        sql: """
-          PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = ON; \
-          PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
-          """)
-      if let connection = database.sqliteConnection {
-        csqlite_set_triggers_enabled(connection, 0)
-      }
-      if let onStatement {
-        database.trace(options: .statement) { event in
-          if case .statement(let statement) = event { onStatement(statement.expandedSQL) }
-        }
-      }
+        sql: "PRAGMA synchronous = EXTRA; PRAGMA ignore_check_constraints = OFF")
+      try Self.prepare(database, onStatement)
     }
     queue = try DatabaseQueue(path: path, configuration: configuration)
   }
 
+  /// A connection that only reads cannot remove the files beside the database, so it must not be the
+  /// last one.
+  deinit { readers.letGo() }
+
+  /// Sets up a connection, one that only reads included, so that no trigger of the database fires and
+  /// the schema is trusted.
+  static func prepare(
+    _ database: Database, _ onStatement: (@Sendable (String) -> Void)?
+  ) throws {
+    try database.execute(sql: "PRAGMA trusted_schema = ON; PRAGMA recursive_triggers = OFF")
+    if let connection = database.sqliteConnection {
+      csqlite_set_triggers_enabled(connection, 0)
+    }
+    guard let onStatement else { return }
+    database.trace(options: .statement) { event in
+      if case .statement(let statement) = event { onStatement(statement.expandedSQL) }
+    }
+  }
+
   /// Runs `body` outside of a transaction. Throws ``StoreError``.
   func use<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+    users.add(1, ordering: .relaxed)
+    defer { users.subtract(1, ordering: .relaxed) }
+    return try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+  }
+
+  /// Does the same as ``use(_:)``, unless another call runs or waits: then it returns `nil` at once.
+  func useIfFree<Result>(_ body: (Database) throws -> Result) throws -> Result? {
+    let (isFree, _) = users.compareExchange(expected: 0, desired: 1, ordering: .relaxed)
+    guard isFree else { return nil }
+    defer { users.subtract(1, ordering: .relaxed) }
+    return try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+  }
+
+  /// Closes this connection and those that only read, this one last: then SQLite removes the files
+  /// beside the database. Throws the first error, after all were closed.
+  func close() throws {
+    let reading = Result { try readers.close() }
+    try queue.close()
+    try reading.get()
   }
 
   /// Runs `body` while another database is attached.
