@@ -58,24 +58,10 @@ enum TableRegistry {
       if let content = watched[id] {
         table.excluded = content.excluded
         if content.columns.count == table.columns.count { table.columns = content.columns }
-        table.isWatched = try isInOrder(content, of: name, database)
       }
       result[name] = table
     }
     return result
-  }
-
-  /// Returns whether those of the columns that a table still has are in their former order, each
-  /// once. If not, a column was dropped, and another one has its name.
-  private static func isInOrder(
-    _ content: NamesTrigger.Content, of table: SQLName, _ database: Database
-  ) throws -> Bool {
-    let present = try SQLName.fetchAll(
-      database, sql: "SELECT name FROM pragma_table_xinfo(?) ORDER BY cid", arguments: [table])
-    let places = content.order.filter(content.columns.indices.contains).compactMap { bit in
-      present.firstIndex { $0.isSame(as: content.columns[bit]) }
-    }
-    return zip(places, places.dropFirst()).allSatisfy { $0 < $1 }
   }
 
   /// What is recorded about the tables: ``registered(_:)`` depends on nothing else than this and the

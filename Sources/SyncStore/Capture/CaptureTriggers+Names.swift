@@ -16,17 +16,12 @@ struct NamesTrigger {
   static func name(_ id: Int) -> String { "docsync_\(id)_nm" }
 
   /// The statement that makes it, as SQLite keeps it.
-  ///
-  /// `UPDATE OF` may name columns that have gone. SQLite renames columns in it all the same.
   var creation: String {
-    let excluded = table.excludedColumns.sorted()
-    let names = (table.columns.map(\.name) + excluded).map(quoted)
-    let order = table.allColumns.compactMap { name in
-      table.columns.firstIndex { $0.name == name }.map(String.init)
-    }.joined(separator: ",")
-    return "CREATE TRIGGER \(Self.name(table.id)) AFTER "
-      + (names.isEmpty ? "UPDATE" : "UPDATE OF \(names.joined(separator: ", "))")
-      + " ON \(table.quotedName) WHEN 0 BEGIN SELECT \(excluded.count), '\(order)'; END"
+    let columns = table.columns.map { "OLD.\(quoted($0.name))" }
+    let excluded = table.excludedColumns.sorted().map { "OLD.\(quoted($0))" }
+    let terms = ["'columns'"] + columns + ["'excluded'"] + excluded
+    return "CREATE TRIGGER \(Self.name(table.id)) AFTER DELETE ON \(table.quotedName) WHEN 0 "
+      + "BEGIN SELECT \(terms.joined(separator: ", ")); END"
   }
 
   /// The names that such a trigger contains now.
@@ -37,24 +32,6 @@ struct NamesTrigger {
     var columns: [SQLName] = []
     /// The names of columns that stay on this device.
     var excluded: [SQLName] = []
-    /// The bits of the columns in the order in which the table had them.
-    var order: [Int] = []
-
-    /// Reads a trigger of an earlier build, which names the columns as `OLD.a`.
-    fileprivate mutating func addNames(ofEarlierForm tokens: [SQLTokens.Token]) {
-      let start = tokens.firstIndex { $0.isWord("BEGIN") } ?? tokens.endIndex
-      var isExcluded = false
-      for position in tokens.indices[start...].dropLast(2) {
-        let token = tokens[position]
-        if token.kind == .string, token.text == "excluded" { isExcluded = true }
-        guard token.isWord("OLD"), tokens[position + 1].isSymbol(".") else { continue }
-        if isExcluded {
-          excluded.append(tokens[position + 2].name)
-        } else {
-          columns.append(tokens[position + 2].name)
-        }
-      }
-    }
   }
 
   /// Reads the triggers of all tables, by the tables' numbers.
@@ -68,18 +45,17 @@ struct NamesTrigger {
       guard let id = Int((row["name"] as String).dropFirst(8).dropLast(3)) else { continue }
       var content = Content(table: row["tbl_name"])
       let tokens = SQLTokens(row["sql"]).tokens
-      if let first = tokens.firstIndex(where: { $0.isWord("OF") }),
-        let end = tokens.firstIndex(where: { $0.isWord("ON") }), first < end
-      {
-        let names = tokens[first..<end].dropFirst().filter { !$0.isSymbol(",") }.map(\.name)
-        let excluded =
-          tokens.lastIndex { $0.isWord("SELECT") }.flatMap { Int(tokens[$0 + 1].text) } ?? 0
-        content.columns = Array(names.dropLast(excluded))
-        content.excluded = Array(names.suffix(excluded))
-        let order = tokens.last { $0.kind == .string }?.text ?? ""
-        content.order = order.split(separator: ",").compactMap { Int($0) }
-      } else {
-        content.addNames(ofEarlierForm: tokens)
+      let start = tokens.firstIndex { $0.isWord("BEGIN") } ?? tokens.endIndex
+      var isExcluded = false
+      for position in tokens.indices[start...].dropLast(2) {
+        let token = tokens[position]
+        if token.kind == .string, token.text == "excluded" { isExcluded = true }
+        guard token.isWord("OLD"), tokens[position + 1].isSymbol(".") else { continue }
+        if isExcluded {
+          content.excluded.append(tokens[position + 2].name)
+        } else {
+          content.columns.append(tokens[position + 2].name)
+        }
       }
       result[id] = content
     }

@@ -33,10 +33,6 @@ struct CaptureTriggers {
     case renamed = 7
   }
 
-  /// The condition that an entry of a log records an edit: an update that changed no value is
-  /// logged as well.
-  static let isEdit = "(op <> 1 OR rtrim(mask, '0,') <> '')"
-
   let table: TableSchema
 
   /// The columns that a log has only if the schema needs them.
@@ -113,18 +109,9 @@ struct CaptureTriggers {
         (Column.destination($0), "NEW.\(quoted($1))")
       }
     }
-    let names = terms.map(\.0).joined(separator: ", ")
-    guard !table.recordedColumns.isEmpty else {
-      return """
-        INSERT INTO \(table.logName) (op, at, \(names)) \
-        VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
-        """
-    }
     return """
-      INSERT INTO \(table.logName) (op, at, \(names)) \
-      SELECT \(kind.rawValue) + count(*), julianday('now'), \
-      \(terms.map { "(SELECT \($0.1))" }.joined(separator: ", ")) \
-      FROM \(absent(["OLD"], table.recordedColumns)) WHERE 0;
+      INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
+      VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
       """
   }
 
@@ -171,17 +158,14 @@ struct CaptureTriggers {
       return "CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN 0 "
         + "BEGIN SELECT 1; END"
     }
+    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
     let bases = table.baseColumns
     let names = keyNames + bases.map(Column.old)
-    let olds = bases.map { position in
-      ", " + fallingBack(to: ["OLD"], "OLD.\(quoted(table.columns[position].name))", [position])
-    }
-    // A subquery costs less here than INSERT … SELECT.
-    let mask = fallingBack(to: ["OLD", "NEW"], mask, positions)
+    let olds = bases.map { ", OLD.\(quoted(table.columns[$0].name))" }.joined()
     return """
-      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) BEGIN \
+      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(condition) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
-      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds.joined())); END
+      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds)); END
       """
   }
 
@@ -256,7 +240,7 @@ struct CaptureTriggers {
     let hints = table.uniqueIndexes.map {
       hint(.replaced, where: matches($0) + ["(\(others.joined(separator: " OR ")))"])
     }
-    return "CREATE TRIGGER \(name("bu")) BEFORE \(uniqueUpdate) ON \(table.quotedName) "
+    return "CREATE TRIGGER \(name("bu")) BEFORE UPDATE ON \(table.quotedName) "
       + "WHEN \(uniqueDifference) BEGIN \(hints.joined(separator: " ")) END"
   }
 
@@ -286,41 +270,26 @@ struct CaptureTriggers {
     return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
   }
 
-  /// The event of an update that may change a unique value. `UPDATE OF` may name columns that have
-  /// gone.
-  private var uniqueUpdate: String {
-    guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "UPDATE" }
-    let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
-    return updateOf(positions.map { table.columns[$0].name })
-  }
-
   /// An SQL term that is true if an update may change a unique value. Expressions and conditions
   /// can read any column.
   private var uniqueDifference: String {
     guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "1" }
-    let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
-    let term = positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
-    guard table.uniqueIndexes.contains(where: { rowKeyIfDroppable($0) != nil }) else { return term }
-    return fallingBack(to: ["OLD", "NEW"], term, positions)
+    let positions = Set(table.uniqueIndexes.flatMap { $0.columns.compactMap { $0 } }).sorted()
+    return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
   }
 
   /// Returns the conditions under which another row has the new row's values in a unique index.
   /// They may hold too often: whether the new row meets the condition of a partial index is mostly
-  /// not checked, see ``mayMeet(_:of:)``.
+  /// not checked, see ``mayMeet(_:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
-      guard let key = rowKeyIfDroppable(index) else {
-        return plainMatches(index, of: table.quotedName)
+      return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
+        let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
+        return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
       }
-      // At most one row has the values.
-      let conditions = plainMatches(index, of: "row").joined(separator: " AND ")
-      let found = "row.\(key) FROM \(table.quotedName) AS row WHERE \(conditions)"
-      let claimant = fallingBack(to: ["row", "NEW"], found, index.positions)
-      return ["\(table.quotedName).\(key) = \(claimant)"]
     }
-    let source = newRow(for: index) { newValue($0) }
-    let isEvaluated =
-      index.columns.contains(nil) ? index.condition.map { mayMeet($0, of: index) } : nil
+    let source = newRow { newValue($0) }
+    let isEvaluated = index.columns.contains(nil) ? index.condition.map(mayMeet) : nil
     let terms = zip(index.terms, index.collations).map { term, collation in
       let value = "(SELECT \(term) FROM \(source))"
       let guarded = isEvaluated.map { "CASE WHEN \($0) THEN \(value) END" } ?? value
@@ -331,36 +300,11 @@ struct CaptureTriggers {
     return (index.condition.map { ["(\($0))"] } ?? []) + terms
   }
 
-  private func plainMatches(_ index: UniqueIndex, of row: String) -> [String] {
-    zip(index.terms, zip(index.columns, index.collations)).map { term, column in
-      let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
-      return "\(row).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
-    }
-  }
-
-  /// Returns the name of the key that finds a row, if a program may drop the index and then its
-  /// columns; otherwise `nil`.
-  private func rowKeyIfDroppable(_ index: UniqueIndex) -> String? {
-    guard index.isPlain, !index.isConstraint else { return nil }
-    guard table.isWithoutRowid else { return table.rowidName }
-    return table.keyColumns.count == 1 ? table.keyColumns.first.map(quoted) : nil
-  }
-
   /// Returns the SQL of a table that contains only the new row, under the same column names, so
   /// that the index's own text can be evaluated on it unchanged.
-  ///
-  /// It has the columns that the text names: another column can be dropped.
-  private func newRow(for index: UniqueIndex, _ value: (SQLName) -> String) -> String {
-    let texts = index.terms + [index.condition].compactMap { $0 }
-    var columns = named(in: texts, among: table.allColumns).map { "\(value($0)) AS \(quoted($0))" }
-    if columns.isEmpty { columns = ["1"] }
+  private func newRow(_ value: (SQLName) -> String) -> String {
+    let columns = table.allColumns.map { "\(value($0)) AS \(quoted($0))" }
     return "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
-  }
-
-  /// Returns the columns that SQL names.
-  private func named(in texts: [String], among columns: [SQLName]) -> [SQLName] {
-    let tokens = texts.flatMap { SQLTokens($0).tokens }
-    return columns.filter { column in tokens.contains { $0.isName(column) } }
   }
 
   /// Returns an SQL term that is true if the new row may meet a partial index's condition.
@@ -371,8 +315,8 @@ struct CaptureTriggers {
   /// NEW's columns have lost their affinities and collations, by which a condition compares. A cast
   /// has an affinity, but changes values of other types. So the term checks the condition both
   /// ways.
-  private func mayMeet(_ condition: String, of index: UniqueIndex) -> String {
-    let cast = newRow(for: index) { name in
+  private func mayMeet(_ condition: String) -> String {
+    let cast = newRow { name in
       guard let column = table.columns.first(where: { $0.name == name }) else {
         return newValue(name)
       }
@@ -381,7 +325,7 @@ struct CaptureTriggers {
         ? newValue(name) : "CAST(\(newValue(name)) AS \(column.affinity.rawValue))"
       return "\(value) COLLATE \(quoted(SQLName(column.collation)))"
     }
-    let sources = [newRow(for: index) { newValue($0) }, cast]
+    let sources = [newRow { newValue($0) }, cast]
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
@@ -396,26 +340,15 @@ struct CaptureTriggers {
     guard !replaced.isEmpty,
       let generated = table.generatedColumns.first(where: { $0.name == name })
     else { return "NEW.\(quoted(name))" }
-    let columns = named(in: [generated.expression], among: table.columns.map(\.name)).map {
-      "\(newValue($0)) AS \(quoted($0))"
-    }
-    return
-      "(SELECT (\(generated.expression)) FROM (SELECT \((columns + ["1"]).joined(separator: ", "))) "
+    let columns = table.columns.map { "\(newValue($0.name)) AS \(quoted($0.name))" }
+    return "(SELECT (\(generated.expression)) FROM (SELECT \(columns.joined(separator: ", "))) "
       + "AS \(table.quotedName))"
   }
 
   private func hint(_ kind: Entry, where conditions: [String]) -> String {
-    let reference = referredKey(table.quotedName).map { [("identity", $0)] } ?? []
-    let same = table.keyColumns.map {
-      "row.\(quoted($0)) IS \(table.quotedName).\(quoted($0))"
-    }.joined(separator: " AND ")
     let terms =
-      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") } + reference
-      + table.recordedColumns.map { position in
-        let value =
-          "row.\(quoted(table.columns[position].name)) FROM \(table.quotedName) AS row WHERE \(same)"
-        return (Column.old(position), fallingBack(to: ["row"], value, [position]))
-      }
+      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") }
+      + recordedTerms(table.quotedName)
     return """
       INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
       SELECT \(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")) \

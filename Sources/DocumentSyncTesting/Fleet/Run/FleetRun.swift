@@ -122,7 +122,7 @@ final class FleetRun {
       try await device.restart()
     case .migrate(_, let time):
       outcome.steps.append(step)
-      try device.migrate(plan.migrations, at: time)
+      noteRemake(of: try device.migrate(plan.migrations, at: time), on: device)
     case .remake(_, let remake):
       outcome.steps.append(step)
       noteRemake(of: remake.table, on: device)
@@ -157,7 +157,8 @@ final class FleetRun {
     for device in devices {
       while device.migrated < plan.migrations.count {
         let migrated = device.migrated
-        try device.migrate(plan.migrations, at: device.clock.time)
+        noteRemake(
+          of: try device.migrate(plan.migrations, at: device.clock.time), on: device)
         if device.migrated == migrated {
           _ = try await invariants.synchronize(device, salt: plan.seed)
         }
