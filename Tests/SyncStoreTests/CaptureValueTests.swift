@@ -54,7 +54,7 @@ import Testing
     try converge(devices, "SELECT * FROM t", ["A|B|c  "])
   }
 
-  @Test func anUpdateThatChangesNothingLogsNoEdit() throws {
+  @Test func anUpdateThatChangesNothingLogsNothing() throws {
     let devices = try scratch.devices(
       1,
       """
@@ -67,9 +67,7 @@ import Testing
     try devices[0].run("UPDATE t SET c = 1.5 WHERE id = 1")
     try devices[0].run("UPDATE u SET v = v, k = k")
     for table in 1...2 {
-      #expect(
-        try devices[0].rows(
-          "SELECT * FROM docsync_log_\(table) WHERE \(CaptureTriggers.isEdit)") == [])
+      #expect(try devices[0].rows("SELECT * FROM docsync_log_\(table)") == [])
     }
     let version = try devices[0].rows("PRAGMA data_version")
     #expect(try devices[0].store.seal().changeSets == [])

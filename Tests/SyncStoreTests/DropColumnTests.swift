@@ -118,6 +118,68 @@ import Testing
     }
   }
 
+  /// The query of a hint has a name of its own for the table.
+  @Test func aTableNamedRowHasHintsOfTheRightRow() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE "row" (id INTEGER PRIMARY KEY, u, a);
+      CREATE UNIQUE INDEX ru ON "row" (u);
+      CREATE TABLE c (id TEXT PRIMARY KEY, r INTEGER REFERENCES "row");
+      INSERT INTO "row" VALUES (1, 'u1', 'a1'), (2, 'u2', 'a2'), (3, 'u3', 'a3');
+      """)
+    try devices[0].run(
+      "REPLACE INTO \"row\" VALUES (9, 'u3', 'a9'); DELETE FROM \"row\" WHERE id = 9")
+    try devices[1].run("INSERT INTO c VALUES ('c', 3)")
+    try exchange(devices)
+    for device in devices {
+      #expect(
+        try device.rows("SELECT c.id, u, a FROM c LEFT JOIN \"row\" ON \"row\".id = r")
+          == ["c|u3|a3"])
+    }
+  }
+
+  /// The key of the row finds it, and a column can take the name of the rowid.
+  @Test func aColumnNamedRowidChangesNoHint() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id TEXT PRIMARY KEY, u, a);
+      CREATE UNIQUE INDEX tu ON t (u);
+      INSERT INTO t VALUES ('1', 'u1', 'a'), ('2', 'u2', 'a');
+      """)
+    try devices[0].run(
+      """
+      ALTER TABLE t ADD COLUMN rowid TEXT; REPLACE INTO t (id, u, a) VALUES ('9', 'u2', 'x');
+      UPDATE t SET u = 'free' WHERE id = '9';
+      """)
+    try exchange(devices)
+    for device in devices {
+      #expect(try device.rows("SELECT id, u FROM t ORDER BY id") == ["1|u1", "9|free"])
+    }
+  }
+
+  /// Columns at the end that come back with another definition are other columns.
+  @Test(arguments: [
+    "ALTER TABLE k DROP COLUMN w; ALTER TABLE k ADD COLUMN w TEXT DEFAULT 'other'",
+    "ALTER TABLE k DROP COLUMN w; ALTER TABLE k ADD COLUMN w DEFAULT 'other'",
+  ])
+  func aTableCountsAsMadeAgainIfAColumnComesBackInAnotherForm(migration: String) throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run(migration)
+    #expect(try devices[0].store.remadeTables().map(\.name) == ["k"])
+    try exchange(devices)
+    for device in devices { #expect(try device.rows("SELECT w FROM k") == ["other"]) }
+  }
+
+  @Test func aTableCountsAsMadeAgainIfAColumnGetsTheNameOfADroppedExcludedOne() throws {
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["k": ["w"]]
+    let devices = try scratch.devices(1, Self.schema, configuration: configuration)
+    try devices[0].run("ALTER TABLE k DROP COLUMN w; ALTER TABLE k RENAME COLUMN v TO w")
+    #expect(try devices[0].store.remadeTables().map(\.name) == ["k"])
+  }
+
   @Test func anUpdateThatChangesNothingIsNoEdit() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run("UPDATE t SET a = a, c = c; UPDATE k SET v = v")

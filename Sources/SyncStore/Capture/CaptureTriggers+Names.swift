@@ -26,7 +26,23 @@ struct NamesTrigger {
     }.joined(separator: ",")
     return "CREATE TRIGGER \(Self.name(table.id)) AFTER "
       + (names.isEmpty ? "UPDATE" : "UPDATE OF \(names.joined(separator: ", "))")
-      + " ON \(table.quotedName) WHEN 0 BEGIN SELECT \(excluded.count), '\(order)'; END"
+      + " ON \(table.quotedName) WHEN 0 "
+      + "BEGIN SELECT '\(definitions)', \(excluded.count), '\(order)'; END"
+  }
+
+  private var definitions: String {
+    table.columns.map { column in
+      Self.definition(
+        affinity: column.affinity, isNotNull: column.isNotNull, default: column.defaultExpression)
+    }.joined(separator: ",")
+  }
+
+  /// Returns a short text that differs for columns of different definitions.
+  static func definition(
+    affinity: ColumnSchema.Affinity, isNotNull: Bool, default expression: String?
+  ) -> String {
+    let text = "\(affinity.rawValue) \(isNotNull) \(expression ?? "")"
+    return String(ContentHash(of: Array(text.utf8)).description.prefix(8))
   }
 
   /// The names that such a trigger contains now.
@@ -39,6 +55,8 @@ struct NamesTrigger {
     var excluded: [SQLName] = []
     /// The bits of the columns in the order in which the table had them.
     var order: [Int] = []
+    /// The definitions of the columns, by bit: see ``NamesTrigger/definition(of:)``.
+    var definitions: [String] = []
 
     /// Reads a trigger of an earlier build, which names the columns as `OLD.a`.
     fileprivate mutating func addNames(ofEarlierForm tokens: [SQLTokens.Token]) {
@@ -72,8 +90,10 @@ struct NamesTrigger {
         let end = tokens.firstIndex(where: { $0.isWord("ON") }), first < end
       {
         let names = tokens[first..<end].dropFirst().filter { !$0.isSymbol(",") }.map(\.name)
-        let excluded =
-          tokens.lastIndex { $0.isWord("SELECT") }.flatMap { Int(tokens[$0 + 1].text) } ?? 0
+        let texts = tokens.lastIndex { $0.isWord("SELECT") }.map { tokens[$0...].dropFirst() } ?? []
+        let excluded = texts.lazy.compactMap { Int($0.text) }.first ?? 0
+        content.definitions =
+          texts.first { $0.kind == .string }?.text.split(separator: ",").map(String.init) ?? []
         content.columns = Array(names.dropLast(excluded))
         content.excluded = Array(names.suffix(excluded))
         let order = tokens.last { $0.kind == .string }?.text ?? ""

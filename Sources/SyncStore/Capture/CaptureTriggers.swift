@@ -33,10 +33,6 @@ struct CaptureTriggers {
     case renamed = 7
   }
 
-  /// The condition that an entry of a log records an edit: an update that changed no value is
-  /// logged as well.
-  static let isEdit = "(op <> 1 OR rtrim(mask, '0,') <> '')"
-
   let table: TableSchema
 
   /// The columns that a log has only if the schema needs them.
@@ -176,10 +172,12 @@ struct CaptureTriggers {
     let olds = bases.map { position in
       ", " + fallingBack(to: ["OLD"], "OLD.\(quoted(table.columns[position].name))", [position])
     }
+    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
+    let isChanged = fallingBack(to: ["OLD", "NEW"], condition, positions)
     // A subquery costs less here than INSERT … SELECT.
     let mask = fallingBack(to: ["OLD", "NEW"], mask, positions)
     return """
-      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) BEGIN \
+      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(isChanged) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
       VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds.joined())); END
       """
@@ -313,9 +311,10 @@ struct CaptureTriggers {
         return plainMatches(index, of: table.quotedName)
       }
       // At most one row has the values.
-      let conditions = plainMatches(index, of: "row").joined(separator: " AND ")
-      let found = "row.\(key) FROM \(table.quotedName) AS row WHERE \(conditions)"
-      let claimant = fallingBack(to: ["row", "NEW"], found, index.positions)
+      let conditions = plainMatches(index, of: Self.other).joined(separator: " AND ")
+      let found =
+        "\(Self.other).\(key) FROM \(table.quotedName) AS \(Self.other) WHERE \(conditions)"
+      let claimant = fallingBack(to: [Self.other, "NEW"], found, index.positions)
       return ["\(table.quotedName).\(key) = \(claimant)"]
     }
     let source = newRow(for: index) { newValue($0) }
@@ -342,8 +341,11 @@ struct CaptureTriggers {
   /// columns; otherwise `nil`.
   private func rowKeyIfDroppable(_ index: UniqueIndex) -> String? {
     guard index.isPlain, !index.isConstraint else { return nil }
-    guard table.isWithoutRowid else { return table.rowidName }
-    return table.keyColumns.count == 1 ? table.keyColumns.first.map(quoted) : nil
+    // A later column can take a name of the rowid, but not that of the key.
+    if table.keyColumns.count == 1, case .primaryKey = table.identity {
+      return table.keyColumns.first.map(quoted)
+    }
+    return table.isWithoutRowid ? nil : table.rowidName
   }
 
   /// Returns the SQL of a table that contains only the new row, under the same column names, so
@@ -404,17 +406,29 @@ struct CaptureTriggers {
       + "AS \(table.quotedName))"
   }
 
+  /// The name of the table, or of a row of it, in a query within a query of it.
+  private static let other = "docsync_other"
+
+  /// Whether hints stay short if each recorded column takes a subquery. A program that prepares every
+  /// statement again reads them each time.
+  private var canNameManyColumns: Bool {
+    table.recordedColumns.count * max(table.uniqueIndexes.count, 1) <= 100
+  }
+
   private func hint(_ kind: Entry, where conditions: [String]) -> String {
     let reference = referredKey(table.quotedName).map { [("identity", $0)] } ?? []
     let same = table.keyColumns.map {
-      "row.\(quoted($0)) IS \(table.quotedName).\(quoted($0))"
+      "\(Self.other).\(quoted($0)) IS \(table.quotedName).\(quoted($0))"
     }.joined(separator: " AND ")
     let terms =
       zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") } + reference
       + table.recordedColumns.map { position in
-        let value =
-          "row.\(quoted(table.columns[position].name)) FROM \(table.quotedName) AS row WHERE \(same)"
-        return (Column.old(position), fallingBack(to: ["row"], value, [position]))
+        let name = quoted(table.columns[position].name)
+        guard canNameManyColumns else {
+          return (Column.old(position), "\(table.quotedName).\(name)")
+        }
+        let value = "\(Self.other).\(name) FROM \(table.quotedName) AS \(Self.other) WHERE \(same)"
+        return (Column.old(position), fallingBack(to: [Self.other], value, [position]))
       }
     return """
       INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \

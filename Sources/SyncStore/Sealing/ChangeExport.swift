@@ -125,9 +125,7 @@ extension StoreSession {
   func tablesWithEdits() throws -> [TableSchema] {
     try schema.tables.filter { table in
       try Bool.fetchOne(
-        database,
-        sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) WHERE \(CaptureTriggers.isEdit))")
-        ?? false
+        database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName))") ?? false
     }
   }
 
@@ -136,9 +134,7 @@ extension StoreSession {
   func editCount() throws -> Int {
     let logs = schema.tables.map(\.logName) + schema.suspended.map(TableSchema.logName(of:))
     return try logs.reduce(0) { sum, log in
-      sum
-        + (try Int.fetchOne(
-          database, sql: "SELECT count(*) FROM \(log) WHERE \(CaptureTriggers.isEdit)") ?? 0)
+      sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(log)") ?? 0)
     }
   }
 }

@@ -24,10 +24,6 @@ struct Sealing {
 
   /// Seals the edits, and empties the log.
   func run() throws -> SealReport {
-    for table in session.schema.tables {
-      try session.database.execute(
-        sql: "DELETE FROM \(table.logName) WHERE NOT \(CaptureTriggers.isEdit)")
-    }
     try session.restoreKeys()
     try session.warnOfRowsWithoutKey()
     if comparesRemade { try UnseenRows(session: session).logRemadeTables() }
