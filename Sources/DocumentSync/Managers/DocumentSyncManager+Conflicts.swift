@@ -7,7 +7,8 @@ import SyncStore
 ///
 /// No method here waits for a synchronization that is under way, not even for
 /// one that waits for an answer. Methods that only read answer from the last
-/// committed state; the others wait for the transaction that runs. Answers and
+/// committed state, and wait for the transaction that runs only where ``status()``
+/// does; the others always wait for it. Answers and
 /// restored values are ordinary edits: the synchronization under way or the next
 /// one sends them.
 extension DocumentSyncManager {

@@ -17,21 +17,33 @@ final class FindUnreceivedOperation: SyncOperation<[ClientIdentifier: Int]>, @un
   override func perform() async throws -> [ClientIdentifier: Int] {
     try await blocking { [self] in
       begin(.listing)
-      let standing = try store.standing()
-      let binding = standing.binding
       let files = SharedFiles(directory, context: OperationContext(self))
-      try DocumentSteps(files).check(binding)
-      let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-      let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
-      var counts: [ClientIdentifier: Int] = [:]
-      for marker in markers where marker.client != binding.client {
-        let number = standing.applied.number(of: marker.client)
-        guard marker.changeHead > number else { continue }
-        // A forged name can contain any number.
-        let count = Int(clamping: marker.changeHead - number)
-        counts[marker.client] = max(count, counts[marker.client] ?? 0)
+      while true {
+        let standing = try store.standing()
+        let found = try counts(beyond: standing, files)
+        // A synchronization, for example, makes the store another client's meanwhile.
+        if try store.standing().binding == standing.binding { return found }
       }
-      return counts
     }
+  }
+
+  /// Returns how many change sets of each other client the markers name that the store has not
+  /// received.
+  private func counts(
+    beyond standing: LocalStore.Standing, _ files: SharedFiles
+  ) throws -> [ClientIdentifier: Int] {
+    let binding = standing.binding
+    try DocumentSteps(files).check(binding)
+    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+    var counts: [ClientIdentifier: Int] = [:]
+    for marker in markers where marker.client != binding.client {
+      let number = standing.applied.number(of: marker.client)
+      guard marker.changeHead > number else { continue }
+      // A forged name can contain any number.
+      let count = Int(clamping: marker.changeHead - number)
+      counts[marker.client] = max(count, counts[marker.client] ?? 0)
+    }
+    return counts
   }
 }

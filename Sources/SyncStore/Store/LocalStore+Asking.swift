@@ -113,7 +113,7 @@ extension LocalStore {
   /// was exchanged.
   ///
   /// Removes entries whose client or hash is invalid: a synchronization fetches their change sets
-  /// again.
+  /// again. ``lastCommitted`` leaves them.
   package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
     let (waiting, hasInvalid) = try read { try store.waiting($0, isCommitted: isCommitted) }
     if hasInvalid { try removeInvalid() }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// The wait of the connection that writes for a lock of the file: for other programs, for a limited
-/// time, and for the store's own readings, as long as they take.
+/// time, and for the store's own readings, for that time or ``readersLimit``, whichever is longer.
 ///
 /// A transaction in rollback mode cannot write to the file while anyone reads it. At the first attempt
 /// it gets the lock that keeps later readings out (`PENDING`), so only those that have begun are to be
