@@ -28,12 +28,19 @@ import Testing
       "commands": "\(String(describing: try store.commandState()))",
       "record": "\(String(describing: try store.record("key")))",
     ]
-    guard withLong else { return answers.mapValues { String($0.sorted()) } }
-    answers["rows"] = "\(try store.rowCount())"
-    answers["digest"] = "\(try store.digest())"
-    answers["loss"] = "\(try store.removalLoss())"
-    // Dictionaries have no order.
-    return answers.mapValues { String($0.sorted()) }
+    if withLong {
+      answers["rows"] = "\(try store.rowCount())"
+      answers["digest"] = "\(try store.digest())"
+      answers["loss"] = "\(try store.removalLoss())"
+    }
+    // Dictionaries have no order, so the members are sorted.
+    answers = answers.mapValues { text in
+      text.split { ",[]()".contains($0) }.map { $0.drop { $0 == " " } }.sorted()
+        .joined(separator: ",")
+    }
+    answers["order of history"] = "\(try store.history(limit: 10).map(\.number))"
+    answers["order of conflicts"] = "\(try store.conflicts().map(\.number))"
+    return answers
   }
 
   private func devices(_ mode: String, options: StoreOptions = StoreOptions()) throws -> [Device] {
