@@ -84,6 +84,27 @@ import Testing
     #expect(try first.rows(articles) == ["oil|5", "rice|29", "tea|12"])
   }
 
+  /// Triggers of earlier builds name columns so that SQLite refuses to drop them.
+  @Test func triggersOfAnEarlierBuildAreMadeAgain() throws {
+    let path = try fixture("device")
+    let drop = "ALTER TABLE article DROP COLUMN amount"
+    try Program(path).run(
+      """
+      ALTER TABLE article RENAME COLUMN stock TO amount;
+      UPDATE article SET amount = amount + 1 WHERE name = 'oil';
+      """)
+    #expect(throws: (any Error).self) { try Program(path).run(drop) }
+    let first = try Device(store: LocalStore.open(at: path), path: path)
+    #expect(try first.store.remadeTables().isEmpty)
+    let second = try joining(first, at: fixture("whole"))
+    try second.receive(from: first)
+    #expect(try second.rows(articles).contains("oil|5"))
+    try first.run("\(drop); UPDATE article SET name = 'olive oil' WHERE name = 'oil'")
+    try second.receive(from: first)
+    #expect(try second.rows(articles).contains("olive oil|5"))
+    try first.checkIntegrity()
+  }
+
   /// Until format 4 a row of a join table whose key is made of references waited for a tag that
   /// lost its name.
   @Test func rowsThatWaitedForATagAreShownWithItsStandIn() throws {

@@ -109,9 +109,18 @@ struct CaptureTriggers {
         (Column.destination($0), "NEW.\(quoted($1))")
       }
     }
+    let names = terms.map(\.0).joined(separator: ", ")
+    guard !table.recordedColumns.isEmpty else {
+      return """
+        INSERT INTO \(table.logName) (op, at, \(names)) \
+        VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
+        """
+    }
     return """
-      INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
-      VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
+      INSERT INTO \(table.logName) (op, at, \(names)) \
+      SELECT \(kind.rawValue) + count(*), julianday('now'), \
+      \(terms.map { "(SELECT \($0.1))" }.joined(separator: ", ")) \
+      FROM \(absent(["OLD"], table.recordedColumns)) WHERE 0;
       """
   }
 
@@ -158,14 +167,20 @@ struct CaptureTriggers {
       return "CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN 0 "
         + "BEGIN SELECT 1; END"
     }
-    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
     let bases = table.baseColumns
     let names = keyNames + bases.map(Column.old)
-    let olds = bases.map { ", OLD.\(quoted(table.columns[$0].name))" }.joined()
+    let olds = bases.map { position in
+      ", " + fallingBack(to: ["OLD"], "OLD.\(quoted(table.columns[position].name))", [position])
+    }
+    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
+    // SQLite evaluates all terms of an OR that is a value, but not those of a condition.
+    let isChanged = fallingBack(to: ["OLD", "NEW"], "CASE WHEN \(condition) THEN 1 END", positions)
+    // A subquery costs less here than INSERT … SELECT.
+    let mask = fallingBack(to: ["OLD", "NEW"], mask, positions)
     return """
-      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(condition) BEGIN \
+      CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(isChanged) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
-      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds)); END
+      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds.joined())); END
       """
   }
 
@@ -188,38 +203,6 @@ struct CaptureTriggers {
     columns.map { "OLD.\(quoted($0)) IS NOT NEW.\(quoted($0))" }.joined(separator: " OR ")
   }
 
-  /// Returns an SQL term that is true if the column's value changed in any visible way. `IS NOT`
-  /// alone would take 1 for 1.0 and, under a collation, `a` for `A`.
-  private func difference(_ column: ColumnSchema) -> String {
-    let name = quoted(column.name)
-    let collated = column.collation == "BINARY" ? "" : " COLLATE BINARY"
-    let values = "OLD.\(name)\(collated) IS NOT NEW.\(name)"
-    guard column.affinity == .blob || column.affinity == .numeric else { return values }
-    return "\(values) OR typeof(OLD.\(name)) <> typeof(NEW.\(name))"
-  }
-
-  /// An integer with a bit for each changed column, or, where 62 bits do not
-  /// suffice, several integers with commas between them.
-  private var mask: String {
-    let positions = table.cellPositions
-    let last = positions.last ?? 0
-    let groups = (0...(last / ColumnSet.bitsPerMask)).map { group in
-      let terms = positions.filter { $0 / ColumnSet.bitsPerMask == group }.map {
-        "((\(difference(table.columns[$0]))) << \($0 % ColumnSet.bitsPerMask))"
-      }
-      return terms.isEmpty ? "0" : "(\(balanced(terms, by: "|")))"
-    }
-    return groups.joined(separator: " || ',' || ")
-  }
-
-  /// Joins many terms in a tree: SQLite limits the depth of an expression to 1,000.
-  private func balanced(_ terms: [String], by joint: String) -> String {
-    guard terms.count > 8 else { return terms.joined(separator: " \(joint) ") }
-    let middle = terms.count / 2
-    return "(\(balanced(Array(terms[..<middle]), by: joint))) \(joint) "
-      + "(\(balanced(Array(terms[middle...]), by: joint)))"
-  }
-
   // MARK: - Before: what REPLACE removes without firing a delete trigger
 
   private var beforeInsertTrigger: String? {
@@ -240,7 +223,7 @@ struct CaptureTriggers {
     let hints = table.uniqueIndexes.map {
       hint(.replaced, where: matches($0) + ["(\(others.joined(separator: " OR ")))"])
     }
-    return "CREATE TRIGGER \(name("bu")) BEFORE UPDATE ON \(table.quotedName) "
+    return "CREATE TRIGGER \(name("bu")) BEFORE \(uniqueUpdate) ON \(table.quotedName) "
       + "WHEN \(uniqueDifference) BEGIN \(hints.joined(separator: " ")) END"
   }
 
@@ -270,26 +253,42 @@ struct CaptureTriggers {
     return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
   }
 
+  /// The event of an update that may change a unique value. `UPDATE OF` may name columns that have
+  /// gone.
+  private var uniqueUpdate: String {
+    guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "UPDATE" }
+    let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
+    return updateOf(positions.map { table.columns[$0].name })
+  }
+
   /// An SQL term that is true if an update may change a unique value. Expressions and conditions
   /// can read any column.
   private var uniqueDifference: String {
     guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "1" }
-    let positions = Set(table.uniqueIndexes.flatMap { $0.columns.compactMap { $0 } }).sorted()
-    return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
+    let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
+    let term = positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
+    guard table.uniqueIndexes.contains(where: { rowKeyIfDroppable($0) != nil }) else { return term }
+    return fallingBack(to: ["OLD", "NEW"], term, positions)
   }
 
   /// Returns the conditions under which another row has the new row's values in a unique index.
   /// They may hold too often: whether the new row meets the condition of a partial index is mostly
-  /// not checked, see ``mayMeet(_:)``.
+  /// not checked, see ``mayMeet(_:of:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
-      return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
-        let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
-        return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
+      guard let key = rowKeyIfDroppable(index) else {
+        return plainMatches(index, of: table.quotedName)
       }
+      // At most one row has the values.
+      let conditions = plainMatches(index, of: Self.other).joined(separator: " AND ")
+      let found =
+        "\(Self.other).\(key) FROM \(table.quotedName) AS \(Self.other) WHERE \(conditions)"
+      let claimant = fallingBack(to: [Self.other, "NEW"], found, index.positions)
+      return ["\(table.quotedName).\(key) = \(claimant)"]
     }
-    let source = newRow { newValue($0) }
-    let isEvaluated = index.columns.contains(nil) ? index.condition.map(mayMeet) : nil
+    let source = newRow(for: index) { newValue($0) }
+    let isEvaluated =
+      index.columns.contains(nil) ? index.condition.map { mayMeet($0, of: index) } : nil
     let terms = zip(index.terms, index.collations).map { term, collation in
       let value = "(SELECT \(term) FROM \(source))"
       let guarded = isEvaluated.map { "CASE WHEN \($0) THEN \(value) END" } ?? value
@@ -300,11 +299,38 @@ struct CaptureTriggers {
     return (index.condition.map { ["(\($0))"] } ?? []) + terms
   }
 
+  private func plainMatches(_ index: UniqueIndex, of row: String) -> [String] {
+    zip(index.terms, zip(index.columns, index.collations)).map { term, column in
+      let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
+      return "\(row).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
+    }
+  }
+
+  /// Returns the name of the key that finds a row, if a program may drop the index and then its
+  /// columns; otherwise `nil`.
+  private func rowKeyIfDroppable(_ index: UniqueIndex) -> String? {
+    guard index.isPlain, !index.isConstraint else { return nil }
+    // A later column can take a name of the rowid, but not that of the key.
+    if table.keyColumns.count == 1, case .primaryKey = table.identity {
+      return table.keyColumns.first.map(quoted)
+    }
+    return table.isWithoutRowid ? nil : table.rowidName
+  }
+
   /// Returns the SQL of a table that contains only the new row, under the same column names, so
-  /// that the index's own text can be evaluated on it unchanged.
-  private func newRow(_ value: (SQLName) -> String) -> String {
-    let columns = table.allColumns.map { "\(value($0)) AS \(quoted($0))" }
+  /// that the index's own text can be evaluated on it unchanged. It has the columns that the text
+  /// names: another column can be dropped.
+  private func newRow(for index: UniqueIndex, _ value: (SQLName) -> String) -> String {
+    let texts = index.terms + [index.condition].compactMap { $0 }
+    var columns = named(in: texts, among: table.allColumns).map { "\(value($0)) AS \(quoted($0))" }
+    if columns.isEmpty { columns = ["1"] }
     return "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
+  }
+
+  /// Returns the columns that SQL names.
+  private func named(in texts: [String], among columns: [SQLName]) -> [SQLName] {
+    let tokens = texts.flatMap { SQLTokens($0).tokens }
+    return columns.filter { column in tokens.contains { $0.isName(column) } }
   }
 
   /// Returns an SQL term that is true if the new row may meet a partial index's condition.
@@ -315,8 +341,8 @@ struct CaptureTriggers {
   /// NEW's columns have lost their affinities and collations, by which a condition compares. A cast
   /// has an affinity, but changes values of other types. So the term checks the condition both
   /// ways.
-  private func mayMeet(_ condition: String) -> String {
-    let cast = newRow { name in
+  private func mayMeet(_ condition: String, of index: UniqueIndex) -> String {
+    let cast = newRow(for: index) { name in
       guard let column = table.columns.first(where: { $0.name == name }) else {
         return newValue(name)
       }
@@ -325,7 +351,7 @@ struct CaptureTriggers {
         ? newValue(name) : "CAST(\(newValue(name)) AS \(column.affinity.rawValue))"
       return "\(value) COLLATE \(quoted(SQLName(column.collation)))"
     }
-    let sources = [newRow { newValue($0) }, cast]
+    let sources = [newRow(for: index) { newValue($0) }, cast]
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
@@ -340,19 +366,35 @@ struct CaptureTriggers {
     guard !replaced.isEmpty,
       let generated = table.generatedColumns.first(where: { $0.name == name })
     else { return "NEW.\(quoted(name))" }
-    let columns = table.columns.map { "\(newValue($0.name)) AS \(quoted($0.name))" }
-    return "(SELECT (\(generated.expression)) FROM (SELECT \(columns.joined(separator: ", "))) "
+    let columns = named(in: [generated.expression], among: table.columns.map(\.name)).map {
+      "\(newValue($0)) AS \(quoted($0))"
+    }
+    return
+      "(SELECT (\(generated.expression)) FROM (SELECT \((columns + ["1"]).joined(separator: ", "))) "
       + "AS \(table.quotedName))"
   }
 
+  /// The name of the table, or of a row of it, in a query within a query of it.
+  private static let other = "docsync_other"
+
+  /// Returns the tables of a hint: this one and, for names of columns that a program has dropped, one
+  /// without rows. A natural join takes a column that both have from the first.
+  private var hintSource: String {
+    guard !table.recordedColumns.isEmpty else { return table.quotedName }
+    let columns = table.recordedColumns.map { "NULL AS \(quoted(table.columns[$0].name))" }
+    return
+      "\(table.quotedName) NATURAL LEFT JOIN (SELECT \(columns.joined(separator: ", ")) WHERE 0)"
+  }
+
   private func hint(_ kind: Entry, where conditions: [String]) -> String {
+    let reference = referredKey(table.quotedName).map { [("identity", $0)] } ?? []
     let terms =
-      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") }
-      + recordedTerms(table.quotedName)
+      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") } + reference
+      + table.recordedColumns.map { (Column.old($0), quoted(table.columns[$0].name)) }
     return """
       INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
       SELECT \(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")) \
-      FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "));
+      FROM \(hintSource) WHERE \(conditions.joined(separator: " AND "));
       """
   }
 }

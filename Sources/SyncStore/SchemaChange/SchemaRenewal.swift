@@ -15,7 +15,7 @@ struct SchemaRenewal {
   func isNeeded(_ database: Database) throws -> Bool {
     let registered = try TableRegistry.registered(database)
     for table in schema.tables {
-      guard let known = registered[table.name], known.id == table.id,
+      guard let known = registered[table.name], known.id == table.id, known.isWatched,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
         known.references == table.columns.map(\.referredTable),
         known.storedExcluded == table.renamedExclusions,
