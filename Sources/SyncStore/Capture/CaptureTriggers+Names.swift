@@ -62,8 +62,6 @@ struct NamesTrigger {
     /// The definitions of the columns, by bit: see
     /// ``NamesTrigger/definition(affinity:isNotNull:default:)``.
     var definitions: [String] = []
-    /// Whether an earlier build made the trigger, which did not let columns be dropped.
-    var isOfEarlierBuild = true
 
     /// Reads the names, each as `OLD.a`, and before them, unless an earlier build made the trigger,
     /// the definitions and the order of the columns.
@@ -81,7 +79,6 @@ struct NamesTrigger {
       }
       let texts = tokens.lazy.filter { $0.kind == .string }.prefix(2).map(\.text)
       guard let first = texts.first, let second = texts.last, first != "columns" else { return }
-      isOfEarlierBuild = false
       definitions = first.split(separator: ",").map(String.init)
       order = second.split(separator: ",").compactMap { Int($0) }
     }
