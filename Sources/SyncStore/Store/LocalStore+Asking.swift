@@ -22,6 +22,11 @@ extension LocalStore {
     return status
   }
 
+  /// Returns whether edits are not sealed, or change sets not published.
+  package func hasUnsentEdits() throws -> Bool {
+    try read { try $0.editCount() > 0 || $0.outbox.unpublishedCount() > 0 }
+  }
+
   /// Returns the number of rows in the synchronized tables that have no NULL in their key.
   package func rowCount() throws -> Int {
     try read(isLong: true) { session in

@@ -16,6 +16,12 @@ struct Console: Sendable {
     write(lines, to: .standardOutput)
   }
 
+  /// Writes one JSON object on a line of its own, if the output is JSON.
+  func line(_ value: any Encodable) {
+    guard isJSON else { return }
+    emit(value, formatting: [])
+  }
+
   /// Shows the result of a command.
   func show(_ outcome: Outcome) {
     if isJSON {
@@ -45,9 +51,11 @@ struct Console: Sendable {
     write(lines.map(printable).joined(separator: "\n"), to: .standardError)
   }
 
-  private func emit(_ value: any Encodable) {
+  private func emit(
+    _ value: any Encodable, formatting: JSONEncoder.OutputFormatting = .prettyPrinted
+  ) {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
     do {
       let json = String(decoding: try encoder.encode(SchemaJSON(value)), as: UTF8.self)
       write(Self.escapingInvisible(json) + "\n", to: .standardOutput)

@@ -1,0 +1,215 @@
+import Dispatch
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Notices changes of the files in a folder.
+package enum FolderWatch {
+  /// What is watched of a folder.
+  package struct Interest: Sendable {
+    /// Whether the folders below it are watched as well.
+    package var isRecursive: Bool
+    /// Whether a file counts whenever it is written to, and not only when it is complete.
+    package var includesWriting: Bool
+    /// Whether the file or folder of that name counts.
+    package var includes: @Sendable (_ name: String) -> Bool
+
+    /// Creates an interest from its parts.
+    package init(
+      isRecursive: Bool, includesWriting: Bool, includes: @escaping @Sendable (String) -> Bool
+    ) {
+      self.isRecursive = isRecursive
+      self.includesWriting = includesWriting
+      self.includes = includes
+    }
+  }
+
+  /// Returns a stream with an element after changes, which coalesce while nobody takes it. The stream ends
+  /// if the folder goes, or if the system can no longer report changes.
+  ///
+  /// Returns `nil` if the system does not report changes there: on a network mount or FUSE, which do not
+  /// tell what others change; if the system's limit of watches is reached; if there is no such folder; on
+  /// systems without inotify.
+  package static func changes(in folder: String, _ interest: Interest) -> AsyncStream<Void>? {
+    #if os(Linux)
+      guard !FileSystemKind.isRemote(folder) else { return nil }
+      let (stream, continuation) = AsyncStream.makeStream(
+        of: Void.self, bufferingPolicy: .bufferingNewest(1))
+      guard let watch = InotifyWatch(folder, interest, continuation) else { return nil }
+      continuation.onTermination = { _ in watch.end() }
+      return stream
+    #else
+      return nil
+    #endif
+  }
+
+  /// Returns the stream of changes of one database: its file, and the files that SQLite keeps beside it.
+  package static func changes(ofDatabaseAt path: String) -> AsyncStream<Void>? {
+    let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    let name = url.lastPathComponent
+    let names: Set = [name, name + "-wal", name + "-journal"]
+    return changes(
+      in: url.deletingLastPathComponent().path,
+      Interest(isRecursive: false, includesWriting: true) { names.contains($0) })
+  }
+}
+
+/// The kinds of file systems that matter to those who watch a folder.
+enum FileSystemKind {
+  /// Whether a folder is on a network mount or FUSE: the system does not report what other devices change
+  /// there. An unknown folder counts as such.
+  static func isRemote(_ folder: String) -> Bool {
+    #if os(Linux)
+      var information = statfs()
+      guard statfs(folder, &information) == 0 else { return true }
+      return remoteTypes.contains(UInt32(truncatingIfNeeded: information.f_type))
+    #else
+      return true
+    #endif
+  }
+
+  /// From statfs(2), and linux/magic.h: NFS, SMB, CIFS, SMB2, FUSE, 9P, vboxsf, AFS, Coda, Ceph.
+  private static let remoteTypes: Set<UInt32> = [
+    0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x0102_1997, 0x786F_4256, 0x5346_414F,
+    0x7375_7245, 0x00C3_6400,
+  ]
+}
+
+#if os(Linux)
+  /// Calls `read(2)`: a type with a function of that name hides it.
+  private func systemRead(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    read(descriptor, buffer.baseAddress, buffer.count)
+  }
+
+  /// A watch on a folder by inotify(7).
+  private final class InotifyWatch: @unchecked Sendable {
+    private let root: String
+    private let interest: FolderWatch.Interest
+    private let continuation: AsyncStream<Void>.Continuation
+    private let descriptor: Int32
+    private let queue = DispatchQueue(label: "DocumentSync: watching a folder")
+    private let source: any DispatchSourceRead
+    /// The watched folders, by the numbers of their watches; used on `queue` alone.
+    private var folders: [Int32: String] = [:]
+
+    /// Returns `nil` if the folder cannot be watched.
+    init?(
+      _ folder: String, _ interest: FolderWatch.Interest,
+      _ continuation: AsyncStream<Void>.Continuation
+    ) {
+      root = folder
+      self.interest = interest
+      self.continuation = continuation
+      descriptor = inotify_init1(O_NONBLOCK | O_CLOEXEC)
+      guard descriptor >= 0 else { return nil }
+      source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+      let isWatched = add(folder)
+      source.setEventHandler { [weak self] in self?.read() }
+      source.setCancelHandler { [descriptor] in _ = close(descriptor) }
+      source.activate()
+      guard isWatched else {
+        source.cancel()
+        return nil
+      }
+    }
+
+    func end() { source.cancel() }
+
+    /// Watches a folder and, if wanted, those below it. Returns whether that was possible; folders that
+    /// have gone meanwhile do not count.
+    private func add(_ folder: String) -> Bool {
+      var mask =
+        IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF
+        | IN_MOVE_SELF | IN_ONLYDIR
+      if interest.includesWriting { mask |= IN_MODIFY }
+      let number = inotify_add_watch(descriptor, folder, UInt32(mask))
+      guard number >= 0 else {
+        let isGone = [ENOENT, ENOTDIR, EACCES].contains(errno)
+        return isGone && folder != root
+      }
+      folders[number] = folder
+      guard interest.isRecursive else { return true }
+      return subfolders(of: folder).allSatisfy(add)
+    }
+
+    private func subfolders(of folder: String) -> [String] {
+      guard let stream = opendir(folder) else { return [] }
+      defer { closedir(stream) }
+      var found: [String] = []
+      while let entry = readdir(stream) {
+        // Where the kind is not known, watching a file fails, which does no harm.
+        guard [DT_DIR, DT_UNKNOWN].contains(Int(entry.pointee.d_type)) else { continue }
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != ".", name != "..", interest.includes(name) { found.append(folder + "/" + name) }
+      }
+      return found
+    }
+
+    /// Reads the events that have come.
+    private func read() {
+      var buffer = [UInt8](repeating: 0, count: 64 << 10)
+      while true {
+        let count = buffer.withUnsafeMutableBytes { systemRead(descriptor, into: $0) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else {
+          if count < 0, errno != EAGAIN { continuation.finish() }
+          return
+        }
+        handle(buffer[..<count])
+      }
+    }
+
+    private func handle(_ bytes: ArraySlice<UInt8>) {
+      var rest = bytes
+      var hasChanged = false
+      while rest.count >= 16 {
+        let words = (0..<4).map { word in
+          (0..<4).reduce(UInt32(0)) {
+            $0 | UInt32(rest[rest.startIndex + 4 * word + $1]) << (8 * $1)
+          }
+        }
+        let number = Int32(bitPattern: words[0])
+        let mask = Int32(bitPattern: words[1])
+        let name = String(
+          decoding: rest.dropFirst(16).prefix(Int(words[3])).prefix { $0 != 0 }, as: UTF8.self)
+        rest = rest.dropFirst(16 + Int(words[3]))
+        guard handle(number, mask, name, &hasChanged) else {
+          continuation.finish()
+          return
+        }
+      }
+      if hasChanged { continuation.yield() }
+    }
+
+    /// Returns false if the watch ends.
+    private func handle(
+      _ number: Int32, _ mask: Int32, _ name: String, _ hasChanged: inout Bool
+    ) -> Bool {
+      if mask & IN_Q_OVERFLOW != 0 {
+        // Folders may have come meanwhile.
+        hasChanged = true
+        return add(root)
+      }
+      guard let folder = folders[number] else { return true }
+      if mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED) != 0 {
+        folders[number] = nil
+        return folder != root
+      }
+      guard interest.includes(name) else { return true }
+      hasChanged = true
+      let isNew = mask & (IN_CREATE | IN_MOVED_TO) != 0
+      guard interest.isRecursive, isNew, mask & Int32(bitPattern: UInt32(IN_ISDIR)) != 0 else {
+        return true
+      }
+      return add(folder + "/" + name)
+    }
+  }
+#endif
