@@ -46,6 +46,9 @@ package struct TimeLimitedDirectory: SharedDirectory {
     try call(.check, .root) { [base] _ in try base.check(for: access) }
   }
 
+  /// See ``SharedDirectory/changes()``.
+  package func changes() -> AsyncStream<Void>? { base.changes() }
+
   /// See ``SharedDirectory/list(_:)``.
   package func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     try call(.list, folder) { [base] _ in try base.list(folder) }
