@@ -63,21 +63,48 @@ package enum FolderWatch {
 /// The kinds of file systems that matter to those who watch a folder.
 enum FileSystemKind {
   /// Whether a folder is on a network mount or FUSE: the system does not report what other devices change
-  /// there. An unknown folder counts as such.
+  /// there. A folder of which that is not known counts as such.
   static func isRemote(_ folder: String) -> Bool {
-    #if os(Linux)
-      var information = statfs()
-      guard statfs(folder, &information) == 0 else { return true }
-      return remoteTypes.contains(UInt32(truncatingIfNeeded: information.f_type))
-    #else
+    let path = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
+    guard let mounts = FileManager.default.contents(atPath: "/proc/self/mountinfo") else {
       return true
-    #endif
+    }
+    return type(of: path, mounts: String(decoding: mounts, as: UTF8.self)).map(isRemoteType) ?? true
   }
 
-  /// From statfs(2), and linux/magic.h: NFS, SMB, CIFS, SMB2, FUSE, 9P, vboxsf, AFS, Coda, Ceph.
-  private static let remoteTypes: Set<UInt32> = [
-    0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x0102_1997, 0x786F_4256, 0x5346_414F,
-    0x7375_7245, 0x00C3_6400,
+  /// Returns the type of the file system that a path is on; `nil` if no mount has it.
+  ///
+  /// - Parameter mounts: The content of `/proc/self/mountinfo`; see proc_pid_mountinfo(5).
+  static func type(of path: String, mounts: String) -> String? {
+    var best: (length: Int, type: String)?
+    for line in mounts.split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      guard fields.count > 4, let dash = fields.firstIndex(of: "-"), dash + 1 < fields.count else {
+        continue
+      }
+      let point = unescaped(fields[4])
+      let isAbove = path == point || path.hasPrefix(point.hasSuffix("/") ? point : point + "/")
+      // Of two at one place, the later one hides the earlier.
+      guard isAbove, point.utf8.count >= best?.length ?? 0 else { continue }
+      best = (point.utf8.count, String(fields[dash + 1]))
+    }
+    return best?.type
+  }
+
+  /// Replaces the octal escapes of spaces, tabs, newlines and backslashes.
+  private static func unescaped(_ text: Substring) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+      .reduce(String(text)) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
+  }
+
+  static func isRemoteType(_ type: String) -> Bool {
+    // A disk that a program in user space reads (fuseblk) is a disk of this device.
+    type == "fuse" || type.hasPrefix("fuse.") || type.hasPrefix("nfs") || remoteTypes.contains(type)
+  }
+
+  private static let remoteTypes: Set = [
+    "cifs", "smb3", "smbfs", "9p", "vboxsf", "prl_fs", "afs", "ceph", "coda", "ncpfs", "virtiofs",
+    "davfs", "gfs2", "ocfs2", "lustre", "glusterfs",
   ]
 }
 

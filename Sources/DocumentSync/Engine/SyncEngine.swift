@@ -143,7 +143,8 @@ public actor SyncEngine {
     } catch is CancellationError {
       // It was asked to end.
     }
-    await close()
+    // In a task of its own: what runs in a cancelled one is cancelled at once.
+    await Task { await close() }.value
   }
 
   /// Synchronizes documents now, also those whose automatic synchronization waits or was given up, and
@@ -276,11 +277,12 @@ public actor SyncEngine {
 
   private func begin(_ path: String, at now: Duration) {
     guard let reasons = entries[path]?.schedule.begin(at: now) else { return }
-    entries[path]?.current = entries[path]?.waiters ?? []
+    let waiters = entries[path]?.waiters ?? []
+    entries[path]?.current = waiters
     entries[path]?.waiters = []
     entries[path]?.probe?.cancel()
     events.send(.willSynchronize(document: path, reasons: reasons))
-    entries[path]?.attempt = Task { await finish(path, await attempt(path)) }
+    entries[path]?.attempt = Task { finish(path, await attempt(path)) }
   }
 
   private func attempt(_ path: String) async -> Result<SyncReport, SyncError> {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What an engine is doing, at one moment.
-public struct SyncEngineState: Hashable, Sendable {
+public struct SyncEngineState: Sendable {
   /// What the engine does with a document.
   public enum Phase: Hashable, Sendable {
     /// Nothing is to be done, or something is scheduled.
@@ -19,7 +19,7 @@ public struct SyncEngineState: Hashable, Sendable {
   }
 
   /// One document.
-  public struct Document: Hashable, Sendable, Identifiable {
+  public struct Document: Sendable, Identifiable {
     /// The path of the store.
     public var path: String
     /// The path of the store.
