@@ -24,21 +24,29 @@ public enum SyncEngineEvent: Sendable {
 /// The events of an engine, for any number of observers, none of which slows the engine down.
 ///
 /// Each iteration is an observer of its own, which gets every event, in order, from the moment when its
-/// iterator was made. An observer that does not keep up loses its oldest events beyond ``capacity``, and
-/// then gets ``SyncEngineEvent/missed(_:)``. The sequence ends when the engine is closed.
+/// iterator was made. While ``capacity`` events wait for an observer, it gets no further ones; the next
+/// event afterwards is ``SyncEngineEvent/missed(_:)``. The sequence ends when the engine is closed.
 public final class SyncEngineEvents: AsyncSequence, Sendable {
   /// The elements of the sequence.
   public typealias Element = SyncEngineEvent
-  /// The iterator of one observer.
-  public typealias AsyncIterator = AsyncStream<SyncEngineEvent>.Iterator
 
   /// The number of events that the sequence holds for an observer that does not keep up.
   public static let capacity = 1_000
 
   private struct Observer {
     var continuation: AsyncStream<SyncEngineEvent>.Continuation
+    /// How many events wait for it.
+    var waiting = 0
     /// How many events it has missed without having been told so.
     var missed = 0
+
+    /// Adds the note of what was missed, if anything was.
+    mutating func tellMissed() {
+      guard missed > 0 else { return }
+      continuation.yield(.missed(missed))
+      waiting += 1
+      missed = 0
+    }
   }
 
   private struct State {
@@ -52,13 +60,22 @@ public final class SyncEngineEvents: AsyncSequence, Sendable {
 
   init(capacity: Int = SyncEngineEvents.capacity) { self.capacity = capacity }
 
-  /// Makes an iterator over the events from now on.
-  public func makeAsyncIterator() -> AsyncIterator { stream().makeAsyncIterator() }
+  /// The iterator of one observer.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate var base: AsyncStream<SyncEngineEvent>.Iterator
+    fileprivate let taken: @Sendable () -> Void
 
-  /// Returns the events from now on, as a stream for one observer.
-  public func stream() -> AsyncStream<SyncEngineEvent> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: SyncEngineEvent.self, bufferingPolicy: .bufferingNewest(capacity))
+    /// Returns the next event; `nil` after the last one, and if the task is cancelled.
+    public mutating func next() async -> SyncEngineEvent? {
+      let event = await base.next()
+      if event != nil { taken() }
+      return event
+    }
+  }
+
+  /// Makes an iterator over the events from now on.
+  public func makeAsyncIterator() -> AsyncIterator {
+    let (stream, continuation) = AsyncStream.makeStream(of: SyncEngineEvent.self)
     let number: UInt64? = state.withLock { state in
       guard !state.isFinished else { return nil }
       state.next += 1
@@ -67,12 +84,14 @@ public final class SyncEngineEvents: AsyncSequence, Sendable {
     }
     guard let number else {
       continuation.finish()
-      return stream
+      return AsyncIterator(base: stream.makeAsyncIterator()) {}
     }
     continuation.onTermination = { [weak self] _ in
       _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
     }
-    return stream
+    return AsyncIterator(base: stream.makeAsyncIterator()) { [weak self] in
+      self?.state.withLock { $0.observers[number]?.waiting -= 1 }
+    }
   }
 
   /// Sends an event to all observers.
@@ -80,24 +99,16 @@ public final class SyncEngineEvents: AsyncSequence, Sendable {
     state.withLock { state in
       for number in state.observers.keys {
         guard var observer = state.observers[number] else { continue }
-        // The stream keeps the newest: the note of what was missed comes last, and so stays.
-        observer.missed += Self.lost(observer.continuation.yield(event))
-        if observer.missed > 0 {
-          let note = observer.continuation.yield(.missed(observer.missed))
-          observer.missed = Self.lost(note)
+        if observer.waiting < capacity {
+          observer.tellMissed()
+          observer.continuation.yield(event)
+          observer.waiting += 1
+        } else {
+          observer.missed += 1
         }
         state.observers[number] = observer
       }
     }
-  }
-
-  /// Returns how many events were lost by adding one.
-  private static func lost(
-    _ result: AsyncStream<SyncEngineEvent>.Continuation.YieldResult
-  ) -> Int {
-    guard case .dropped(let event) = result else { return 0 }
-    if case .missed(let count) = event { return count }
-    return 1
   }
 
   /// Ends the sequences of all observers, and of those to come.
@@ -105,6 +116,7 @@ public final class SyncEngineEvents: AsyncSequence, Sendable {
     // Outside the lock: ending a sequence takes it.
     let continuations = state.withLock { state in
       state.isFinished = true
+      for number in state.observers.keys { state.observers[number]?.tellMissed() }
       defer { state.observers = [:] }
       return state.observers.values.map(\.continuation)
     }

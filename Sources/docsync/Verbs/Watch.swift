@@ -73,11 +73,11 @@ struct Watch: Verb {
           storeAt: $0, directory: place.directory, options: .init(environment: patience.environment)
         )
       }, timing: timing)
-    let events = engine.events.stream()
+    var events = engine.events.makeAsyncIterator()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await engine.run() }
       var view = WatchView(console: console, width: stores.map(\.columns).max() ?? 0)
-      for await event in events {
+      while let event = await events.next() {
         view.show(event)
         if onceIdle, await engine.state.documents.allSatisfy(\.isAtRest) { group.cancelAll() }
       }
