@@ -58,10 +58,38 @@ enum TableRegistry {
       if let content = watched[id] {
         table.excluded = content.excluded
         if content.columns.count == table.columns.count { table.columns = content.columns }
+        table.isWatched = try isSame(content, as: name, database)
       }
       result[name] = table
     }
     return result
+  }
+
+  /// Returns whether those of the columns that a table still has are as they were: in their former
+  /// order, each once, with the same definitions. If not, a column was dropped, and another one has
+  /// its name.
+  private static func isSame(
+    _ content: NamesTrigger.Content, as table: SQLName, _ database: Database
+  ) throws -> Bool {
+    let present = try Row.fetchAll(
+      database,
+      sql: "SELECT name, type, \"notnull\", dflt_value FROM pragma_table_xinfo(?) ORDER BY cid",
+      arguments: [table])
+    var last = -1
+    for bit in content.order where content.columns.indices.contains(bit) {
+      let name = content.columns[bit]
+      if content.excluded.contains(where: name.isSame) { return false }
+      guard let place = present.firstIndex(where: { name.isSame(as: $0["name"]) }) else { continue }
+      guard place > last else { return false }
+      last = place
+      guard content.definitions.indices.contains(bit) else { continue }
+      let row = present[place]
+      let definition = NamesTrigger.definition(
+        affinity: SchemaReader.affinity(of: row["type"]), isNotNull: row["notnull"] != 0,
+        default: row["dflt_value"])
+      if definition != content.definitions[bit] { return false }
+    }
+    return true
   }
 
   /// What is recorded about the tables: ``registered(_:)`` depends on nothing else than this and the

@@ -12,15 +12,18 @@ struct SchemaRenewal {
 
   /// Returns whether there is anything to do. Call it before ``run(_:)``, so that opening a store
   /// writes nothing.
-  func isNeeded(_ database: Database) throws -> Bool {
+  ///
+  /// - Parameter earlier: Tables whose triggers do not matter, since an earlier build made them.
+  func isNeeded(_ database: Database, exceptTriggersOf earlier: Set<Int> = []) throws -> Bool {
     let registered = try TableRegistry.registered(database)
     for table in schema.tables {
-      guard let known = registered[table.name], known.id == table.id,
+      guard let known = registered[table.name], known.id == table.id, known.isWatched,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
         known.references == table.columns.map(\.referredTable),
         known.storedExcluded == table.renamedExclusions,
-        try triggers(of: table, database)
-          == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
+        try earlier.contains(table.id)
+          || triggers(of: table, database)
+            == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
     return try !schema.suspended.isEmpty
