@@ -49,6 +49,13 @@ extension SyncPass {
           ? "an excluded table is missing. " : "a table stays on this device. ")
           + "\(table.explanation) \(table.remedy)")
     }
+    session.report.warnings += try store.heldEdits().map { edit in
+      var warning = SyncWarning(
+        .editTooLarge, table: edit.table, message: "\(edit.message) \(edit.remedy)")
+      warning.row = edit.row
+      warning.names = edit.columns
+      return warning
+    }
     session.report.warnings += try store.settleConflictArchive()
     session.report.openConflicts = try store.openConflictCount()
     if session.report.conflicts > 0 { session.report.conflictPlaces = try store.conflictPlaces() }

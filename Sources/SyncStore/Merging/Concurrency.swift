@@ -13,11 +13,19 @@ struct Concurrency {
   /// The times of unseen change sets that have stamps of clients other than
   /// their authors.
   private let mixed: [ClosedRange<UInt64>]
+  /// The times of own edits that no change set has carried, so that no other device has seen them.
+  private let held: Set<UInt64>
+  private let own: Int32
 
   /// The value with which nothing is concurrent.
-  static let none = Concurrency(unseen: [:], mixed: [])
+  static let none = Concurrency(unseen: [:], mixed: [], held: [], own: 0)
 
-  private init(unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>]) {
+  private init(
+    unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>], held: Set<UInt64>,
+    own: Int32
+  ) {
+    self.held = held
+    self.own = own
     self.unseen = unseen
     self.mixed = mixed
   }
@@ -47,16 +55,19 @@ struct Concurrency {
     }
     self.unseen = unseen
     self.mixed = mixed
+    own = session.own
+    held = countsOwn && author != session.own ? try session.heldEdits().times : []
   }
 
   /// Whether anything can be concurrent.
-  var isPossible: Bool { !unseen.isEmpty }
+  var isPossible: Bool { !unseen.isEmpty || !held.isEmpty }
 
   /// Returns whether the author may not have seen the change with this stamp.
   func isConcurrent(_ stamp: LocalStamp) -> Bool {
     if let ranges = unseen[stamp.client], ranges.contains(where: { $0.contains(stamp.time) }) {
       return true
     }
+    if stamp.client == own, !held.isEmpty, held.contains(stamp.time) { return true }
     return mixed.contains { $0.contains(stamp.time) }
   }
 }

@@ -91,6 +91,7 @@ final class ChangeExport {
     let exporter = try TableExport(
       session: session, table: table,
       keepsDeleted: table.keepsDeleted && !lackingDeletedCells.contains(table.id),
+      limits: options.limits,
       plainCells: plainCells)
     var log = try EditLog(table: table, session: session)
     while true {

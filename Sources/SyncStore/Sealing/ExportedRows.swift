@@ -122,18 +122,31 @@ struct ExportedRows {
 
   // MARK: - Handing over
 
-  /// Hands over the changes if they are enough for a change set. If `count` is given, the position
-  /// of the last row, it checks only after every 256 rows, when there are enough rows, or after
+  /// Hands over the changes if they are enough for a change set, after the row at a position: checks only after every 256 rows, when there are enough rows, or after
   /// large values.
-  mutating func finishIfFull(_ builder: ChangeSetBuilder, afterRow count: Int? = nil) throws {
-    if let count {
-      let content = contentCount
-      guard
-        count & 255 == 255 || changes.count >= builder.remainingRows
-          || content - checkedContent > Self.largeContent
-      else { return }
-      checkedContent = content
+  ///
+  /// Returns the last row instead of handing it over if it may be over the caps of a change set.
+  mutating func finishIfFull(
+    _ builder: ChangeSetBuilder, afterRow count: Int
+  ) throws -> TableChanges? {
+    let content = contentCount
+    let growth = content - checkedContent
+    let isLarge = growth > min(Self.largeContent, builder.largeByteCount)
+    guard count & 255 == 255 || changes.count >= builder.remainingRows || isLarge else {
+      return nil
     }
+    checkedContent = content
+    if growth > builder.largeByteCount, changes.contentOfLastRow > builder.largeByteCount {
+      let row = changes.removeLastRow()
+      try finish(builder)
+      return row
+    }
+    try finishIfFull(builder)
+    return nil
+  }
+
+  /// Hands over the changes if they are enough for a change set.
+  mutating func finishIfFull(_ builder: ChangeSetBuilder) throws {
     if builder.isFull(with: changes) { try finish(builder) }
   }
 

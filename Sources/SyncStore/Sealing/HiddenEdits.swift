@@ -168,21 +168,21 @@ struct HiddenEdits {
     for table in session.schema.inDependencyOrder(session.schema.tables) {
       var exported = ExportedRows(of: table, session: session)
       let living = rows.filter { $0.key.table == table.id && !$0.isDeleted }
-      for (count, row) in living.enumerated() {
+      for row in living {
         guard let destination = moving[row.key] else { continue }
         if arriving[row.key] == nil {
           try delete(row.key, row.time, movedTo: destination, &exported, set)
         }
         let key = RowKey(table: table.id, identity: destination)
         if arriving[key]?.key == row.key { try insert(row, as: key, table, &exported, set) }
-        try exported.finishIfFull(builder, afterRow: count)
+        try exported.finishIfFull(builder)
       }
-      for (count, deletion) in deletions.filter({ $0.row.table == table.id }).enumerated() {
+      for deletion in deletions where deletion.row.table == table.id {
         let row = try set.row(deletion.row)
         guard row.isLiving, row.shown == nil, moving[row.key] == nil, arriving[row.key] == nil
         else { continue }
         try delete(row.key, deletion.time, movedTo: nil, &exported, set)
-        try exported.finishIfFull(builder, afterRow: count)
+        try exported.finishIfFull(builder)
       }
       try exported.finish(builder)
     }

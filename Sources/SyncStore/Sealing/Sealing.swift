@@ -53,6 +53,7 @@ struct Sealing {
     }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
+    try session.writeHeldEdits()
     (report.changeSets, report.files) = (builder.sealed, builder.files)
     try session.goneKeys.keepContained(suspects.freedKeys)
     report.parkedRows = try settle(suspects, followed, set)

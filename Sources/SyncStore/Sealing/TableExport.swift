@@ -14,7 +14,7 @@ final class TableExport {
   private let remakeNoticed: Int64?
   /// Whether another store may have the same log (``SharedLog``).
   private let isLogShared: Bool
-  private let cellPositions: [Int]
+  let cellPositions: [Int]
   /// The indexes of all cells: the shape of an insertion.
   private let allCells: [Int]
   /// For each column its index among the cells; -1 for none.
@@ -25,6 +25,13 @@ final class TableExport {
   private let waitingSums: WaitingSums
   /// The cells that are plain values although a row has their number, by row and column.
   private let plainCells: [RowKey: [Int: Value]]
+
+  /// The rows whose insertion no change set has carried: they are inserted whole by any edit.
+  var heldRows: Set<RowIdentity>
+  /// The rows with such edits, or with cells that no change set has carried.
+  private let rowsWithHeldEdits: Set<RowIdentity>
+  /// The most bytes of text and blobs with which a deletion surely fits into a change set.
+  private let safeByteCount: Int
 
   private var rows: ExportedRows
   /// The counters of the current row to which something was added.
@@ -53,7 +60,7 @@ final class TableExport {
   ///   - keepsDeleted: Whether tombstones store the cells of deleted rows, and the log has them.
   ///   - plainCells: The cells that are plain values although a row has their number.
   init(
-    session: StoreSession, table: TableSchema, keepsDeleted: Bool,
+    session: StoreSession, table: TableSchema, keepsDeleted: Bool, limits: CodecLimits,
     plainCells: [RowKey: [Int: Value]]
   ) throws {
     self.session = session
@@ -73,6 +80,9 @@ final class TableExport {
     dependents = try ExportedDependents(access: access, session: session)
     moves = try KeyMoves(access: access)
     waitingSums = try WaitingSums(of: access, session)
+    heldRows = try session.heldEdits().liveRows(of: table, session) { $0.columns == nil }
+    rowsWithHeldEdits = try session.heldEdits().liveRows(of: table, session) { _ in true }
+    safeByteCount = limits.memoryBytes / 20 * 9
     rows = ExportedRows(of: table, session: session)
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
@@ -133,7 +143,9 @@ final class TableExport {
       }
       if let outcome {
         try dependents.note(outcome, row, after: old, batch, identities, &suspects)
-        try rows.finishIfFull(builder, afterRow: count)
+        if let large = try rows.finishIfFull(builder, afterRow: count), let state = states[row] {
+          try handOver(large, identities.identity(row), state, to: builder)
+        }
       }
     }
     try rows.finishIfFull(builder)
@@ -189,6 +201,7 @@ final class TableExport {
     let log = batch.rows[row]
     let existed =
       existed(log, state)
+      && !(log.isPresent && !heldRows.isEmpty && heldRows.contains(identities.identity(row)))
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
     cellsToKeep.removeAll()
@@ -299,6 +312,7 @@ final class TableExport {
       time = max(time, others.next)
     }
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    let keepsDeleted = keepsCells(of: identities.identity(row), log, batch)
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
       silence: keepsDeleted ? old.silence : stamp)
@@ -346,6 +360,27 @@ final class TableExport {
     // with them.
     if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     state = new
+  }
+
+  /// Returns whether a tombstone keeps the cells of a deleted row. Cells that no change set can
+  /// carry are erased, so that no device has others than the rest.
+  private func keepsCells(
+    of row: RowIdentity, _ log: EditLog.Row, _ batch: EditLog.Batch
+  ) -> Bool {
+    guard keepsDeleted, !rowsWithHeldEdits.contains(row), !heldRows.contains(row) else {
+      return false
+    }
+    guard let old = log.old else { return true }
+    var count = 0
+    for position in cellPositions where log.changed.contains(position) {
+      let column = batch.olds[position]
+      guard column.bytes.count > 0, old < column.count else { continue }
+      switch column.kind(at: old) {
+      case .null, .integer, .real: continue
+      case .text, .blob, .identity: count += column.contentRange(at: old).count
+      }
+    }
+    return count <= safeByteCount
   }
 
   /// Returns whether a column of a row that was deleted may have been edited unseen: a program has

@@ -2,6 +2,11 @@ import SyncModel
 
 /// The state of the store.
 extension LocalStore {
+  /// Returns the edits that stay on the device since no change set can carry them.
+  package func heldEdits() throws -> [StoreStatus.HeldEdit] {
+    try read { try $0.heldEdits().reports($0) }
+  }
+
   /// Returns the tables that stay on the device since they cannot be synchronized.
   package func unsuitableTables() throws -> [StoreStatus.UnsuitableTable] {
     try read { $0.schema.unsuitableTables }

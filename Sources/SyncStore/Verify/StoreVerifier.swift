@@ -84,6 +84,7 @@ final class StoreVerifier {
       return finished()
     }
     noteUnsuitableTables(session.schema)
+    try guarded("docsync_meta") { try noteHeldEdits(session) }
     try step()
     try guarded("docsync_table") { try checkConditions(session.schema) }
     try guarded("docsync_outbox", .outboxDamaged) { try checkOutbox(session) }
@@ -289,6 +290,16 @@ final class StoreVerifier {
           table.wasSynchronized || table.reason == .missingExclusion
             ? table.explanation : "This table stays on the device. \(table.message)",
           severity: table.wasSynchronized ? .error : .note, remedy: Remedy(table.remedy)))
+    }
+  }
+
+  /// Notes the edits that stay on the device since no change set can carry them.
+  private func noteHeldEdits(_ session: StoreSession) throws {
+    for edit in try session.heldEdits().reports(session) {
+      result.report.findings.append(
+        VerifyReport.Finding(
+          .editTooLarge, table: edit.table, edit.message, severity: .note,
+          remedy: Remedy(edit.remedy)))
     }
   }
 
