@@ -226,6 +226,38 @@ struct AskingWhileSyncingTests {
     #expect(try await manager.policies().document == .ask)
   }
 
+  /// More questions that read all rows than run at a time hold up no other question.
+  @Test func longQuestionsDoNotHoldUpShortOnes() async throws {
+    let areHeld = Mutex(false)
+    let held = DispatchSemaphore(value: 0)
+    let released = DispatchSemaphore(value: 0)
+    let fleet = try await TestFleet(1) { environment in
+      environment.store.onStatement = { sql in
+        guard areHeld.withLock({ $0 }), sql.contains("count(*)"), sql.contains("WHERE NOT (") else {
+          return
+        }
+        held.signal()
+        released.wait()
+        released.signal()
+      }
+    }
+    let manager = fleet[0]
+    try fleet[0].put("x", "1")
+    areHeld.withLock { $0 = true }
+    let long = (0..<10).map { _ in Task { try await manager.rowCount() } }
+    await withCheckedContinuation { continuation in
+      Thread {
+        held.wait()
+        continuation.resume()
+      }.start()
+    }
+    let status = try await inTime("status") { try await manager.status() }
+    areHeld.withLock { $0 = false }
+    released.signal()
+    #expect(status != nil)
+    for question in long { #expect(try await question.value == manager.notes().count) }
+  }
+
   @Test func twoManagersOfOneStore() async throws {
     for mode in ["wal", "delete"] {
       let stop = Stop()

@@ -213,4 +213,29 @@ import Testing
       """)
     try converge(devices, "SELECT * FROM t ORDER BY k", ["d|4|9", "e|1|1"])
   }
+
+  /// A hint reads the table, whose name is that of a row in a trigger.
+  @Test(arguments: ["old", "Old", "new"])
+  func rowsOfATableThatIsNamedLikeARowOfATriggerAreReplaced(name: String) throws {
+    let devices = try scratch.devices(
+      2, "CREATE TABLE \(name) (id TEXT PRIMARY KEY, u UNIQUE, n UNIQUE NOT NULL DEFAULT 9, a)")
+    try devices[0].run(
+      "INSERT INTO \(name) VALUES ('1', 1, 1, 'a'), ('2', 2, 2, 'b'), ('3', 3, 3, 'c')")
+    try converge(devices)
+    func expect(_ rows: [String]) throws {
+      try converge(devices, "SELECT id, u, n, a FROM \(name) ORDER BY 1", rows)
+      for device in devices {
+        #expect(try device.store.parkedRows() == [])
+        #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      }
+    }
+    try devices[0].run("UPDATE OR REPLACE \(name) SET u = 2 WHERE id = '1'")
+    try expect(["1|2|1|a", "3|3|3|c"])
+    try devices[1].run("REPLACE INTO \(name) VALUES ('4', 3, 4, 'd')")
+    try expect(["1|2|1|a", "4|3|4|d"])
+    try devices[0].run("UPDATE OR REPLACE \(name) SET id = '4' WHERE id = '1'")
+    try expect(["4|2|1|a"])
+    try devices[0].run("REPLACE INTO \(name) (id, u, n) VALUES ('5', 5, 1)")
+    try expect(["5|5|1|NULL"])
+  }
 }

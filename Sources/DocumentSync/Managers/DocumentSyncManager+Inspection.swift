@@ -52,7 +52,7 @@ extension DocumentSyncManager {
   /// Returns the number of rows in the synchronized tables. It does not count
   /// rows with NULL in their key, which stay on this device.
   public func rowCount() async throws -> Int {
-    try await ask("count the rows") { try $0.rowCount() }
+    try await ask("count the rows", isLong: true) { try $0.rowCount() }
   }
 
   /// Returns the last change sets that this device made or applied, the newest
@@ -66,7 +66,7 @@ extension DocumentSyncManager {
   ///
   /// The first part includes edits that are not sent yet; the second does not.
   public func digest() async throws -> StoreDigest {
-    try await ask("compute the digest") { try $0.digest() }
+    try await ask("compute the digest", isLong: true) { try $0.digest() }
   }
 
   /// Returns the parked rows: rows that the store has and does not show.
@@ -77,7 +77,7 @@ extension DocumentSyncManager {
   /// Returns the data that leaving the document now would lose, since only the
   /// bookkeeping contains it.
   public func removalLoss() async throws -> RemovalLoss {
-    try await ask("look for what leaving would lose") { try $0.removalLoss() }
+    try await ask("look for what leaving would lose", isLong: true) { try $0.removalLoss() }
   }
 
   /// Returns whether the database at `path` is under sync. Throws

@@ -41,10 +41,14 @@ public final class DocumentSyncManager: Sendable {
   let journalQueue: OperationQueue
   /// The queue for operations that only read the store: up to ``questionsAtOnce`` of them at a time.
   private let questionQueue: OperationQueue
+  /// The queue for those of them that read all rows: the others must not wait for these.
+  private let longQuestionQueue: OperationQueue
   /// The queue for operations that only look at the shared directory, which may take long.
   private let lookingQueue: OperationQueue
   /// The most operations of each of them at a time: each has a thread, and perhaps a connection.
   private static let questionsAtOnce = 8
+  /// The most questions at a time that read all rows.
+  private static let longQuestionsAtOnce = 2
   let delegate: Mutex<(any SyncDelegate)?>
   /// Asks the delegate one question at a time.
   let questions = AsyncTurn()
@@ -73,6 +77,9 @@ public final class DocumentSyncManager: Sendable {
     questionQueue = OperationQueue()
     questionQueue.name = "DocumentSync: questions"
     questionQueue.maxConcurrentOperationCount = Self.questionsAtOnce
+    longQuestionQueue = OperationQueue()
+    longQuestionQueue.name = "DocumentSync: long questions"
+    longQuestionQueue.maxConcurrentOperationCount = Self.longQuestionsAtOnce
     lookingQueue = OperationQueue()
     lookingQueue.name = "DocumentSync: looking at the directory"
     lookingQueue.maxConcurrentOperationCount = Self.questionsAtOnce
@@ -210,8 +217,8 @@ public final class DocumentSyncManager: Sendable {
   /// events. The manager cannot be used afterwards.
   public func close() async throws {
     let closing = CloseStoreOperation(store: store, environment: environment)
-    for operation in lookingQueue.operations + questionQueue.operations {
-      closing.addDependency(operation)
+    for queue in [lookingQueue, questionQueue, longQuestionQueue] {
+      for operation in queue.operations { closing.addDependency(operation) }
     }
     try await queue.run(closing, events: events)
     events.finish()
@@ -226,12 +233,15 @@ public final class DocumentSyncManager: Sendable {
 
   /// Answers a question from the last committed state of the store (``LocalStore/lastCommitted``).
   /// Does not wait for operations that change the store.
+  ///
+  /// - Parameter isLong: Whether the question reads all rows. It may wait for others of that kind.
   func ask<Output: Sendable>(
-    _ verb: String, _ question: @escaping @Sendable (LocalStore) throws -> Output
+    _ verb: String, isLong: Bool = false,
+    _ question: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {
     try checkHasNotLeft(verb)
     let store = store.lastCommitted
-    return try await questionQueue.run(
+    return try await (isLong ? longQuestionQueue : questionQueue).run(
       StoreOperation(verb, environment: environment) { try question(store) }, events: events)
   }
 

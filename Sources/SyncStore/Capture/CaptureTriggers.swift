@@ -235,7 +235,7 @@ struct CaptureTriggers {
   private var beforeUpdateTrigger: String? {
     guard !table.uniqueIndexes.isEmpty else { return nil }
     let others = table.keyColumns.map {
-      "\(table.quotedName).\(quoted($0)) IS NOT OLD.\(quoted($0))"
+      "\(table.quotedName).\(quoted($0)) IS NOT \(ofRow("OLD", quoted($0)))"
     }
     let hints = table.uniqueIndexes.map {
       hint(.replaced, where: matches($0) + ["(\(others.joined(separator: " OR ")))"])
@@ -260,14 +260,17 @@ struct CaptureTriggers {
     guard table.hasUnstampedRows || referredKey("NEW") != nil else { return nil }
     return hint(
       .present,
-      where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
+      where: table.keyColumns.map {
+        "\(table.quotedName).\(quoted($0)) = \(ofRow("NEW", quoted($0)))"
+      })
   }
 
   /// The statement that logs a hint of the row that has the new row's rowid, where other columns
   /// identify the rows.
   private var rowidHint: String? {
     guard case .columns = table.identity, let key = table.localKey else { return nil }
-    return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
+    return hint(
+      .replaced, where: ["\(table.quotedName).\(quoted(key)) = \(ofRow("NEW", quoted(key)))"])
   }
 
   /// An SQL term that is true if an update may change a unique value. Expressions and conditions
@@ -284,7 +287,7 @@ struct CaptureTriggers {
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
-        let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
+        let value = column.0.map { newValue(table.columns[$0].name) } ?? ofRow("NEW", term)
         return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
       }
     }
@@ -329,17 +332,23 @@ struct CaptureTriggers {
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
+  /// Returns the SQL of a column of `OLD` or `NEW`, for a statement that reads the table: if the table
+  /// has that name, the bare term would be a column of the table.
+  private func ofRow(_ row: String, _ column: String) -> String {
+    table.name.isSame(as: SQLName(row)) ? "(SELECT \(row).\(column))" : "\(row).\(column)"
+  }
+
   /// Returns the SQL of the value that a column of the new row will have. REPLACE puts the default
   /// into a column that must not be NULL, and generated columns follow, but only after these
   /// triggers.
   private func newValue(_ name: SQLName) -> String {
     let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }
     if let column = replaced.first(where: { $0.name == name }) {
-      return "coalesce(NEW.\(quoted(name)), (\(column.defaultExpression ?? "NULL")))"
+      return "coalesce(\(ofRow("NEW", quoted(name))), (\(column.defaultExpression ?? "NULL")))"
     }
     guard !replaced.isEmpty,
       let generated = table.generatedColumns.first(where: { $0.name == name })
-    else { return "NEW.\(quoted(name))" }
+    else { return ofRow("NEW", quoted(name)) }
     let columns = table.columns.map { "\(newValue($0.name)) AS \(quoted($0.name))" }
     return "(SELECT (\(generated.expression)) FROM (SELECT \(columns.joined(separator: ", "))) "
       + "AS \(table.quotedName))"
