@@ -24,7 +24,7 @@ import Testing
 
   private func held(_ device: Device) throws -> [String] {
     try device.store.status().heldEdits.map {
-      "\($0.table) \($0.row) \($0.columns.map(\.text)) \($0.isInsertion)"
+      "\($0.kind) \($0.table) \($0.row) \($0.columns.map(\.text))"
     }
   }
 
@@ -40,7 +40,7 @@ import Testing
     let query = "SELECT name, coalesce(length(data), 0) FROM photo ORDER BY k"
     #expect(try devices[1].rows(query) == ["Anna|1", "Bert|1", "Cid|0"])
     #expect(try devices[0].rows(query) == ["Anna|40000", "Bert|1", "Cid|0"])
-    #expect(try held(devices[0]) == [#"photo “a” ["data"] false"#])
+    #expect(try held(devices[0]) == [#"update photo “a” ["data"]"#])
     #expect(try devices[0].sealsNothing())
     let report = try LocalStore.verify(at: devices[0].path).report
     #expect(report.findings.map(\.kind) == [.editTooLarge])
@@ -70,7 +70,7 @@ import Testing
     #expect(try devices[1].rows("SELECT k FROM photo ORDER BY k") == ["a", "b", "s"])
     #expect(try devices[1].rows("SELECT photo FROM remark") == ["s"])
     #expect(try devices[0].rows("SELECT count(*) FROM remark") == ["2"])
-    #expect(try held(devices[0]) == [#"photo “big” ["data"] true"#])
+    #expect(try held(devices[0]) == [#"insertion photo “big” ["data"]"#])
     // Another column does not make it fit.
     try devices[0].run("UPDATE photo SET name = 'Huge' WHERE k = 'big'")
     try exchange(devices)

@@ -13,19 +13,16 @@ struct Concurrency {
   /// The times of unseen change sets that have stamps of clients other than
   /// their authors.
   private let mixed: [ClosedRange<UInt64>]
-  /// The times of own edits that no change set has carried, so that no other device has seen them.
+  /// The times of edits that no change set has carried, so that no other device has seen them.
   private let held: Set<UInt64>
-  private let own: Int32
 
   /// The value with which nothing is concurrent.
-  static let none = Concurrency(unseen: [:], mixed: [], held: [], own: 0)
+  static let none = Concurrency(unseen: [:], mixed: [], held: [])
 
   private init(
-    unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>], held: Set<UInt64>,
-    own: Int32
+    unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>], held: Set<UInt64>
   ) {
     self.held = held
-    self.own = own
     self.unseen = unseen
     self.mixed = mixed
   }
@@ -55,7 +52,6 @@ struct Concurrency {
     }
     self.unseen = unseen
     self.mixed = mixed
-    own = session.own
     held = countsOwn && author != session.own ? try session.heldEdits().times : []
   }
 
@@ -67,7 +63,8 @@ struct Concurrency {
     if let ranges = unseen[stamp.client], ranges.contains(where: { $0.contains(stamp.time) }) {
       return true
     }
-    if stamp.client == own, !held.isEmpty, held.contains(stamp.time) { return true }
+    // The store may have been another client when it made them.
+    if !held.isEmpty, held.contains(stamp.time) { return true }
     return mixed.contains { $0.contains(stamp.time) }
   }
 }

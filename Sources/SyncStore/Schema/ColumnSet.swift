@@ -41,6 +41,8 @@ struct ColumnSet: Hashable {
     }
   }
 
+  var isEmpty: Bool { first == 0 && others.allSatisfy { $0 == 0 } }
+
   func isSubset(of other: ColumnSet) -> Bool {
     guard first & ~other.first == 0 else { return false }
     return others.enumerated().allSatisfy { index, word in

@@ -81,8 +81,7 @@ final class ChangeSetBuilder {
         .editRefused, path: "",
         message:
           "A row of the table “\(longest?.table.text ?? "")” is too large to be synchronized.",
-        remedy: "Shorten its values to less than 60 MB in all, then sync again.",
-        detail: "\(error)")
+        remedy: "Shorten its key to less than 50 MB, then sync again.", detail: "\(error)")
     }
   }
 

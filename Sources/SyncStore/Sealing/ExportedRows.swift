@@ -68,9 +68,8 @@ struct ExportedRows {
   }
 
   /// Records the version that an update, the current row, replaces.
-  mutating func appendReplaced(_ stamp: LocalStamp) {
-    changes.exceptions.append(
-      StampException(row: changes.count, column: nil, stamp: session.clients.stamp(stamp)))
+  mutating func appendReplaced(_ stamp: Stamp) {
+    changes.exceptions.append(StampException(row: changes.count, column: nil, stamp: stamp))
   }
 
   /// Records the identity under which the current row lives on.
@@ -122,8 +121,8 @@ struct ExportedRows {
 
   // MARK: - Handing over
 
-  /// Hands over the changes if they are enough for a change set, after the row at a position: checks only after every 256 rows, when there are enough rows, or after
-  /// large values.
+  /// Hands over the changes if they are enough for a change set, after the row at a position: checks
+  /// only after every 256 rows, when there are enough rows, or after large values.
   ///
   /// Returns the last row instead of handing it over if it may be over the caps of a change set.
   mutating func finishIfFull(
@@ -153,6 +152,7 @@ struct ExportedRows {
   /// The bytes of text and blobs gathered so far.
   private var contentCount: Int {
     var count = 0
+    for index in changes.keys.indices { count += changes.keys[index].bytes.count }
     for index in changes.cells.indices { count += changes.cells[index].bytes.count }
     return count
   }

@@ -8,6 +8,7 @@ import SyncModel
 /// rows that go with another row, and that no local key names, are deleted by their identities.
 struct HiddenEdits {
   private let session: StoreSession
+  private let limits: CodecLimits
   /// The new identities of the rows that have moved.
   private let destinations: [RowKey: RowIdentity]
   private var rows: [HiddenRow] = []
@@ -28,8 +29,12 @@ struct HiddenEdits {
   }
 
   /// Finds the rows that move. Must be called before the edits are exported.
-  init(_ moves: [RowKey: (destination: RowIdentity, time: Double)], session: StoreSession) throws {
+  init(
+    _ moves: [RowKey: (destination: RowIdentity, time: Double)], limits: CodecLimits,
+    session: StoreSession
+  ) throws {
     self.session = session
+    self.limits = limits
     destinations = moves.mapValues(\.destination)
     let parents = moves.map { ($0.key, HybridTime(julianDay: $0.value.time)) }
       .sorted { ($0.0.table, $0.0.identity) < ($1.0.table, $1.0.identity) }
@@ -137,10 +142,16 @@ struct HiddenEdits {
 
   private func destination(of row: RowKey, _ seen: Set<RowKey>) throws -> RowIdentity? {
     if let known = destinations[row] { return known }
-    guard !seen.contains(row), let index = indexes[row] else { return nil }
+    guard !seen.contains(row), let index = indexes[row], canMove(rows[index]) else { return nil }
     let values = try movedValues(rows[index], seen)
     let positions = session.schema[row.table].identityPositions
     return try session.access(row.table).identity(of: positions.map { values[$0] })
+  }
+
+  /// Returns whether a change set can carry a row under its new key. Otherwise it stays under its
+  /// old one, on all devices.
+  private func canMove(_ row: HiddenRow) -> Bool {
+    row.values.reduce(0) { $0 + $1.contentCount } <= limits.safeContent
   }
 
   // MARK: - Exporting
@@ -174,7 +185,12 @@ struct HiddenEdits {
           try delete(row.key, row.time, movedTo: destination, &exported, set)
         }
         let key = RowKey(table: table.id, identity: destination)
-        if arriving[key]?.key == row.key { try insert(row, as: key, table, &exported, set) }
+        if arriving[key]?.key == row.key {
+          let isLarge = row.values.reduce(0) { $0 + $1.contentCount } > builder.largeByteCount
+          if isLarge { try exported.finish(builder) }
+          if isLarge { try builder.seal() }
+          try insert(row, as: key, table, &exported, set)
+        }
         try exported.finishIfFull(builder)
       }
       for deletion in deletions where deletion.row.table == table.id {
@@ -229,6 +245,17 @@ struct HiddenEdits {
     exported.appendRow(
       table.identityPositions.map { values[$0] }, .insert, time, cells: Array(cells.indices))
     try set.merge(WorkingSet.Change(action: .insert, stamp: stamp, cells: cells), into: new)
+  }
+}
+
+extension Value {
+  /// The bytes of text or a blob.
+  fileprivate var contentCount: Int {
+    switch self {
+    case .null, .integer, .real: 0
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .identity(let row): row.bytes.count
+    }
   }
 }
 

@@ -1,56 +1,84 @@
+import Foundation
 import SyncModel
 
 /// Rows that may be over the caps of a change set.
 extension TableExport {
+  /// Returns whether no change set has carried the insertion of a row.
+  func isUnknown(_ row: RowIdentity) -> Bool {
+    !held.unknown.isEmpty && held.unknown.contains(row)
+  }
+
   /// Seals one row as a change set of its own. What no change set can carry stays on this device:
   /// an insertion as a whole, an update by cells, as far as these do not belong together.
   func handOver(
     _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, to builder: ChangeSetBuilder
   ) throws {
-    let isWhole = row.actions[0] == RowAction.insert.rawValue
+    let action = RowAction(rawValue: row.actions[0])
     if try builder.sealAlone(row) {
-      if isWhole { heldRows.remove(identity) }
-      return
+      if action == .insert { held.unknown.remove(identity) }
+    } else if action == .insert {
+      hold(row, identity, state, as: .insertion)
+    } else if action?.isDeletion == true {
+      try handOverDeletion(row, identity, state, to: builder)
+    } else {
+      try handOverCells(of: row, identity, state, to: builder)
     }
-    let isDeletion = RowAction(rawValue: row.actions[0])?.isDeletion == true
-    guard !isWhole else { return hold(row, identity, state, isInsertion: true) }
-    guard isDeletion || table.mergeType != .keepBoth else { throw refusal(row, identity) }
+  }
+
+  private func handOverCells(
+    of row: TableChanges, _ identity: RowIdentity, _ state: RowState, to builder: ChangeSetBuilder
+  ) throws {
     var rest = row
     var dropped: [TableChanges] = []
     var isSealed = false
     while !isSealed, let group = largestGroup(of: rest) {
       dropped.append(row.keeping { group.contains($0) })
       rest = rest.keeping { !group.contains($0) }
-      if rest.shapes[0].isEmpty, !isDeletion { break }
+      if rest.shapes[0].isEmpty { break }
       isSealed = try builder.sealAlone(rest)
     }
-    // Not even the key fits.
-    guard isSealed || !isDeletion else { throw refusal(row, identity) }
     for part in dropped {
-      if !isDeletion, part.shapes[0].count < row.shapes[0].count, try builder.sealAlone(part) {
-        continue
-      }
-      hold(part, identity, state, isInsertion: false)
+      if part.shapes[0].count < row.shapes[0].count, try builder.sealAlone(part) { continue }
+      hold(part, identity, state, as: .update)
     }
   }
 
+  /// Its cells are small (``blankCells(of:_:_:)``), so that it is a key that does not fit.
+  private func handOverDeletion(
+    _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, to builder: ChangeSetBuilder
+  ) throws {
+    if isUnknown(identity) { return }
+    var stayed = row
+    stayed.moves = []
+    guard try !row.moves.isEmpty && builder.sealAlone(stayed) else {
+      return hold(row, identity, state, as: .deletion)
+    }
+    // Other devices do not know the row under its new key.
+    let key = RowKey(table: table.id, identity: identity)
+    guard var kept = try session.keptRows.row(key) else { return }
+    kept.movedTo = nil
+    try session.keptRows.store(kept, of: key)
+  }
+
   private func hold(
-    _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, isInsertion: Bool
+    _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, as kind: HeldEdits.Edit.Kind
   ) {
     let sizes = row.shapes[0].map { (index: $0, count: row.cells[$0].bytes.count) }
     let greatest = sizes.map(\.count).max() ?? 0
-    var times = Set(row.shapes[0].map { state.stamp(of: cellPositions[$0]).time })
-    if isInsertion {
-      times.insert(state.existenceStamp.time)
-      heldRows.insert(identity)
+    var times: Set<UInt64> = []
+    if kind != .deletion {
+      times = Set(row.shapes[0].map { state.stamp(of: cellPositions[$0]).time })
     }
+    if kind != .update { times.insert(state.existenceStamp.time) }
+    if kind == .insertion { held.unknown.insert(identity) }
     session.newHeldEdits.append(
       HeldEdits.Edit(
-        table: table.wireName.text, identity: identity.bytes,
-        columns: isInsertion ? nil : row.shapes[0].map { row.columns[$0].text },
+        kind: kind, table: table.wireName.text, identity: Data(identity.bytes),
+        columns: kind == .update ? row.shapes[0].map { row.columns[$0].text } : [],
         large: sizes.filter { $0.count > 0 && $0.count * 8 >= greatest }.map {
           row.columns[$0.index].text
-        }, times: times, byteCount: row.byteCount))
+        }, times: times, replaced: row.exceptions.first { $0.column == nil }?.stamp,
+        byteCount: row.byteCount, limit: limits.greatestContent))
   }
 
   /// Returns the cells of a row with the largest value, and those that form one register with it.
@@ -61,26 +89,46 @@ extension TableExport {
     return Set(row.shapes[0].filter { register.contains(cellPositions[$0]) } + [largest])
   }
 
-  private func refusal(_ row: TableChanges, _ identity: RowIdentity) -> StoreError {
-    StoreError(
-      .editRefused, path: "",
-      message: "A row of the table \(quoted(table.name)) is too large to be synchronized.",
-      remedy: "Shorten its values to less than 60 MB in all, then sync again.",
-      detail: "row \(identity.hexadecimal), \(row.byteCount) bytes")
+  // MARK: - Deletions
+
+  /// Returns the cells that the tombstone of a row keeps with other values than the row had, since
+  /// no change set could carry these; `nil` if the tombstone keeps no cells, since other devices do
+  /// not know the row.
+  func blankCells(
+    of row: RowIdentity, _ log: EditLog.Row, _ batch: EditLog.Batch
+  ) throws -> [Int: Value]? {
+    if isUnknown(row) { return nil }
+    var blanks = held.cells[row] ?? ColumnSet()
+    var sizes = cellPositions.compactMap { position -> (column: Int, count: Int)? in
+      guard let old = log.old, log.changed.contains(position) else { return nil }
+      return (position, batch.olds[position].contentCount(at: old))
+    }.sorted { $0.count < $1.count }
+    var count = sizes.reduce(0) { $0 + $1.count }
+    while count > limits.safeContent, let largest = sizes.popLast() {
+      blanks.formUnion(ColumnSet(largest.column))
+      count -= largest.count
+    }
+    return try blanks.isEmpty ? [:] : BlankCells(session).cells(of: blanks, in: table)
+  }
+}
+
+extension ValueColumn {
+  /// Returns the bytes of a value that is text or a blob, and otherwise zero.
+  func contentCount(at index: Int) -> Int {
+    guard index >= 0, index < count else { return 0 }
+    switch kind(at: index) {
+    case .null, .integer, .real: return 0
+    case .text, .blob, .identity: return contentRange(at: index).count
+    }
   }
 }
 
 extension TableChanges {
-  /// The bytes of text and blobs in the cells of the last row.
+  /// The bytes of text and blobs in the key and the cells of the last row.
   var contentOfLastRow: Int {
     guard let shape = rowShapes.last else { return 0 }
-    return shapes[Int(shape)].reduce(0) { sum, index in
-      let column = cells[index]
-      let last = column.count - 1
-      switch column.kind(at: last) {
-      case .null, .integer, .real: return sum
-      case .text, .blob, .identity: return sum + column.contentRange(at: last).count
-      }
+    return (keys + shapes[Int(shape)].map { cells[$0] }).reduce(0) {
+      $0 + $1.contentCount(at: $1.count - 1)
     }
   }
 

@@ -26,12 +26,10 @@ final class TableExport {
   /// The cells that are plain values although a row has their number, by row and column.
   private let plainCells: [RowKey: [Int: Value]]
 
-  /// The rows whose insertion no change set has carried: they are inserted whole by any edit.
-  var heldRows: Set<RowIdentity>
-  /// The rows with such edits, or with cells that no change set has carried.
-  private let rowsWithHeldEdits: Set<RowIdentity>
-  /// The most bytes of text and blobs with which a deletion surely fits into a change set.
-  private let safeByteCount: Int
+  /// The edits that no change set has carried. A row whose insertion is among them is inserted whole
+  /// by any edit.
+  var held: HeldEdits.OfTable
+  let limits: CodecLimits
 
   private var rows: ExportedRows
   /// The counters of the current row to which something was added.
@@ -80,9 +78,8 @@ final class TableExport {
     dependents = try ExportedDependents(access: access, session: session)
     moves = try KeyMoves(access: access)
     waitingSums = try WaitingSums(of: access, session)
-    heldRows = try session.heldEdits().liveRows(of: table, session) { $0.columns == nil }
-    rowsWithHeldEdits = try session.heldEdits().liveRows(of: table, session) { _ in true }
-    safeByteCount = limits.memoryBytes / 20 * 9
+    held = try session.heldEdits().inTable(table, session)
+    self.limits = limits
     rows = ExportedRows(of: table, session: session)
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
@@ -201,7 +198,7 @@ final class TableExport {
     let log = batch.rows[row]
     let existed =
       existed(log, state)
-      && !(log.isPresent && !heldRows.isEmpty && heldRows.contains(identities.identity(row)))
+      && !(log.isPresent && isUnknown(identities.identity(row)))
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
     cellsToKeep.removeAll()
@@ -312,7 +309,8 @@ final class TableExport {
       time = max(time, others.next)
     }
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
-    let keepsDeleted = keepsCells(of: identities.identity(row), log, batch)
+    let blanks = try self.keepsDeleted ? blankCells(of: identities.identity(row), log, batch) : nil
+    let keepsDeleted = blanks != nil
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
       silence: keepsDeleted ? old.silence : stamp)
@@ -330,11 +328,19 @@ final class TableExport {
           !log.changed.contains(cell.column) && !kept.cells.contains { $0.column == cell.column }
         }
       }
-      for (index, position) in cellPositions.enumerated()
-      where log.changed.contains(position) || mayBeEdited(position, log, kept, state) {
-        guard log.old != nil, let cell = cells.first(where: { $0.column == position }) else {
-          continue
+      if let blanks, !blanks.isEmpty {
+        cells.removeAll { blanks[$0.column] != nil }
+        cells = (cells + blanks.map { (column: $0.key, value: $0.value) }).sorted {
+          $0.column < $1.column
         }
+      }
+      for (index, position) in cellPositions.enumerated()
+      where log.changed.contains(position) || blanks?[position] != nil
+        || mayBeEdited(position, log, kept, state)
+      {
+        guard log.old != nil || blanks?[position] != nil,
+          let cell = cells.first(where: { $0.column == position })
+        else { continue }
         new.setStamp(stamp, of: position)
         rows.appendCell(cell.value, to: index)
         shape.append(index)
@@ -360,27 +366,6 @@ final class TableExport {
     // with them.
     if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     state = new
-  }
-
-  /// Returns whether a tombstone keeps the cells of a deleted row. Cells that no change set can
-  /// carry are erased, so that no device has others than the rest.
-  private func keepsCells(
-    of row: RowIdentity, _ log: EditLog.Row, _ batch: EditLog.Batch
-  ) -> Bool {
-    guard keepsDeleted, !rowsWithHeldEdits.contains(row), !heldRows.contains(row) else {
-      return false
-    }
-    guard let old = log.old else { return true }
-    var count = 0
-    for position in cellPositions where log.changed.contains(position) {
-      let column = batch.olds[position]
-      guard column.bytes.count > 0, old < column.count else { continue }
-      switch column.kind(at: old) {
-      case .null, .integer, .real: continue
-      case .text, .blob, .identity: count += column.contentRange(at: old).count
-      }
-    }
-    return count <= safeByteCount
   }
 
   /// Returns whether a column of a row that was deleted may have been edited unseen: a program has
@@ -449,7 +434,9 @@ final class TableExport {
     var shape: [Int] = []
     let plain = plainValues(row, identities)
     if table.mergeType == .keepBoth, !cellPositions.isEmpty {
-      rows.appendReplaced(old.version(in: table, precedes: session.clients.precedes))
+      let known = held.replaced[identities.identity(row)]
+      let version = old.version(in: table, precedes: session.clients.precedes)
+      rows.appendReplaced(known ?? session.clients.stamp(version))
     }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }

@@ -295,12 +295,19 @@ final class StoreVerifier {
 
   /// Notes the edits that stay on the device since no change set can carry them.
   private func noteHeldEdits(_ session: StoreSession) throws {
-    for edit in try session.heldEdits().reports(session) {
+    let edits = try session.heldEdits().reports(session)
+    for edit in edits.prefix(20) {
       result.report.findings.append(
         VerifyReport.Finding(
           .editTooLarge, table: edit.table, edit.message, severity: .note,
           remedy: Remedy(edit.remedy)))
     }
+    guard edits.count > 20 else { return }
+    result.report.findings.append(
+      VerifyReport.Finding(
+        .editTooLarge,
+        "\(edits.count - 20) further edits are too large to be sent and stay on this device.",
+        severity: .note))
   }
 
   // MARK: - The place

@@ -7,8 +7,8 @@ struct HeldEditJSON: Encodable, Sendable {
   /// The row's key.
   var row: String
   var columns: [SQLName]
-  /// Whether the whole row is kept back.
-  var isInsertion: Bool
+  /// `insertion`, `update` or `deletion`.
+  var kind: String
   var byteCount: Int
   var message: String
   var remedy: String
@@ -17,7 +17,7 @@ struct HeldEditJSON: Encodable, Sendable {
     table = edit.table
     row = edit.row
     columns = edit.columns
-    isInsertion = edit.isInsertion
+    kind = edit.kind.rawValue
     byteCount = edit.byteCount
     message = edit.message
     remedy = edit.remedy

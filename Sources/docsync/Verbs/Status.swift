@@ -197,6 +197,9 @@ struct Status: Verb {
     if unsettled.openConflicts > 0 {
       notes.append("\(counted(unsettled.openConflicts, "question")) open")
     }
+    if let held = result.heldEdits {
+      notes.append("\(counted(held.count, "edit")) too large to be sent")
+    }
     if !unsettled.parked.isEmpty {
       notes.append("\(counted(unsettled.parked.count, "row")) hidden")
     }
@@ -276,7 +279,8 @@ struct Status: Verb {
     }
     if !status.heldEdits.isEmpty {
       lines += ["", "Edits that are too large to be sent and stay on this device:"]
-      lines += status.heldEdits.map { "  " + printable("\($0.message) \($0.remedy)") }
+      lines += status.heldEdits.prefix(20).map { "  " + printable("\($0.message) \($0.remedy)") }
+      if status.heldEdits.count > 20 { lines.append("  and \(status.heldEdits.count - 20) more") }
     }
     if !status.parked.isEmpty {
       lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
