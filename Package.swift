@@ -8,6 +8,7 @@ let package = Package(
   products: [
     .library(
       name: "DocumentSync", targets: ["DocumentSync", "SyncDirectory", "SyncModel", "SyncStore"]),
+    .library(name: "DocumentSyncGRDB", targets: ["DocumentSyncGRDB"]),
     .library(name: "DocumentSyncTesting", targets: ["DocumentSyncTesting"]),
     .executable(name: "docsync", targets: ["docsync"]),
   ],
@@ -42,6 +43,9 @@ let package = Package(
         "SyncModel", "SyncStore", "SyncDirectory",
         .product(name: "Logging", package: "swift-log"),
       ]),
+    .target(
+      name: "DocumentSyncGRDB",
+      dependencies: ["DocumentSync", .product(name: "GRDB", package: "GRDB.swift")]),
     .target(
       name: "DocumentSyncTesting",
       dependencies: ["DocumentSync", "SyncModel", "SyncStore", "SyncDirectory", "CSQLite"]),
@@ -82,7 +86,8 @@ let package = Package(
     .testTarget(
       name: "DocumentSyncTests",
       dependencies: [
-        "DocumentSync", "DocumentSyncTesting", "SyncModel", "SyncStore", "SyncDirectory",
+        "DocumentSync", "DocumentSyncGRDB", "DocumentSyncTesting", "SyncModel", "SyncStore",
+        "SyncDirectory",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       exclude: ["Shop/make_shop.py"]),

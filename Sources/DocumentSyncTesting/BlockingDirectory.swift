@@ -44,6 +44,9 @@ public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
     return base
   }
 
+  /// See ``SharedDirectory/changes()``.
+  public func changes() -> AsyncStream<Void>? { base.changes() }
+
   /// The location of the base.
   public var location: String { base.location }
   /// See `SharedDirectory`.

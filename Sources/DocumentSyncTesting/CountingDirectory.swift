@@ -56,6 +56,9 @@ public final class CountingDirectory: SharedDirectory {
     try base.check(for: access)
   }
 
+  /// See ``SharedDirectory/changes()``.
+  public func changes() -> AsyncStream<Void>? { base.changes() }
+
   /// See `SharedDirectory`.
   public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     state.withLock {

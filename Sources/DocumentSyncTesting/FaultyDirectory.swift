@@ -137,6 +137,9 @@ public final class FaultyDirectory: SharedDirectory {
     try perform(.check, .root) { _ in try base.check(for: access) }
   }
 
+  /// See ``SharedDirectory/changes()``.
+  public func changes() -> AsyncStream<Void>? { base.changes() }
+
   /// See `SharedDirectory`.
   public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     try perform(.list, folder) { _ in

@@ -24,6 +24,9 @@ public final class MemoryDirectory: SharedDirectory {
     var isReadOnly = false
     var capacity = Int.max
     var size = 0
+    /// Those who want to hear of changes, by numbers.
+    var watchers: [UInt64: AsyncStream<Void>.Continuation] = [:]
+    var nextWatcher: UInt64 = 0
   }
 
   private let storage: Locked<Content>
@@ -45,6 +48,21 @@ public final class MemoryDirectory: SharedDirectory {
   /// Returns another view of the same content.
   public func view(seed: UInt64 = 0) -> MemoryDirectory {
     MemoryDirectory(storage: storage, seed: seed, location: location)
+  }
+
+  /// Returns a stream with an element after each change by any view; changes coalesce.
+  public func changes() -> AsyncStream<Void>? {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let number = storage.withLock { content in
+      content.nextWatcher += 1
+      content.watchers[content.nextWatcher] = continuation
+      return content.nextWatcher
+    }
+    continuation.onTermination = { [storage] _ in
+      storage.withLock { _ = $0.watchers.removeValue(forKey: number) }
+    }
+    return stream
   }
 
   /// Whether the root is away, for all views.
@@ -277,6 +295,7 @@ extension MemoryDirectory.Content {
     if items[path] != nil { take(path) }
     if items[parent] == nil { put(.folder, at: parent) }
     items[path] = item
+    for watcher in watchers.values { watcher.yield() }
     children[parent, default: []].insert(path.name)
     size += item.size
   }
@@ -287,6 +306,7 @@ extension MemoryDirectory.Content {
     guard let item = items.removeValue(forKey: path), let parent = path.parent else { return }
     size -= item.size
     children[parent]?.remove(path.name)
+    for watcher in watchers.values { watcher.yield() }
   }
 }
 

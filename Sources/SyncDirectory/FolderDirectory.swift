@@ -46,6 +46,16 @@ public struct FolderDirectory: SharedDirectory {
     }
   }
 
+  /// See ``SharedDirectory/changes()``. `nil` on network mounts and FUSE, and on systems without inotify.
+  public func changes() -> AsyncStream<Void>? {
+    let temporary = DirectoryLayout.temporary.name
+    return FolderWatch.changes(
+      in: root,
+      FolderWatch.Interest(isRecursive: true, includesWriting: false) {
+        $0 != temporary && !$0.hasPrefix(".")
+      })
+  }
+
   /// See ``SharedDirectory/list(_:)``.
   public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     try perform(.list, folder) { try entries(of: try openFolder(folder)) }

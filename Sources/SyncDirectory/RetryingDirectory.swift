@@ -75,6 +75,9 @@ public struct RetryingDirectory: SharedDirectory {
     try retrying { try base.check(for: access) }
   }
 
+  /// See ``SharedDirectory/changes()``.
+  public func changes() -> AsyncStream<Void>? { base.changes() }
+
   /// See ``SharedDirectory/list(_:)``.
   public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     try retrying { try base.list(folder) }

@@ -89,6 +89,11 @@ public protocol SharedDirectory: Sendable {
   /// Entries that do not exist are no such entries.
   func closedEntries(_ names: [String], in folder: RelativePath) throws -> ClosedEntries?
 
+  /// Returns a stream with an element after files have changed, on whichever device; `nil` if this kind of directory
+  /// cannot tell. Changes that come before the element is taken coalesce. The stream ends if the directory can
+  /// no longer tell. Elements without a change do no harm.
+  func changes() -> AsyncStream<Void>?
+
   /// Removes the files that a client's interrupted calls left in `Temporary/<client>`.
   ///
   /// Only that client calls it, and only while it publishes nothing: at start-up, not on every
@@ -97,6 +102,9 @@ public protocol SharedDirectory: Sendable {
 }
 
 extension SharedDirectory {
+  /// Returns `nil`: changes are noticed only by looking.
+  public func changes() -> AsyncStream<Void>? { nil }
+
   /// Returns `nil`, for kinds of directories that have no permissions.
   public func closedEntries(_ names: [String], in folder: RelativePath) throws -> ClosedEntries? {
     nil

@@ -46,6 +46,16 @@ package struct TimeLimitedDirectory: SharedDirectory {
     try call(.check, .root) { [base] _ in try base.check(for: access) }
   }
 
+  /// See ``SharedDirectory/changes()``.
+  package func changes() -> AsyncStream<Void>? {
+    do {
+      return try call(.list, .root) { [base] _ in base.changes() }
+    } catch {
+      // A directory that does not answer cannot tell either.
+      return nil
+    }
+  }
+
   /// See ``SharedDirectory/list(_:)``.
   package func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     try call(.list, folder) { [base] _ in try base.list(folder) }

@@ -26,6 +26,7 @@ enum Main {
         exit(ExitStatus.done.rawValue)
       }
       console.isJSON = verb.output.json
+      console.hasLines = type(of: verb).writesLines
       exit(await run(verb, console).rawValue)
     } catch {
       exit(explain(error, console).rawValue)

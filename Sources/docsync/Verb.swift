@@ -2,11 +2,18 @@ import ArgumentParser
 
 /// A command. Each has a file in Verbs.
 protocol Verb: ParsableCommand, Sendable {
+  /// Whether `--json` writes one object on each line, as long as the command runs.
+  static var writesLines: Bool { get }
+
   /// The options for the output.
   var output: OutputOptions { get }
 
   /// Runs the command. An error is printed as a ``Failure``.
   func perform(_ console: Console) async throws -> Outcome
+}
+
+extension Verb {
+  static var writesLines: Bool { false }
 }
 
 /// The result of a command.

@@ -101,6 +101,19 @@ import Testing
         byteCount: 1, storeByteCount: 1), merged: MergedRows(), warnings: [warning])
     try expect("object-report", SyncReportJSON(report))
 
+    let failure = Failure(
+      code: "storeBusy", message: "a sentence", path: "a path", remedy: "a sentence")
+    try expect(
+      "object-watch-event",
+      SchemaJSON(
+        Watch.Line(
+          event: "synchronized", store: "a.db", atMilliseconds: 1, reasons: ["timer"],
+          report: SyncReportJSON(SyncReport()), error: failure)))
+    try expect(
+      "object-watch-end",
+      SchemaJSON(
+        Watch.Result(atMilliseconds: 1, stores: [.init(store: "a.db", error: failure)])))
+
     try expect(
       "object-hint",
       SchemaHintJSON(

@@ -61,7 +61,10 @@ final class Scratch {
   private func withQueue<Result>(
     _ store: String, _ body: (DatabaseQueue) throws -> Result
   ) throws -> Result {
-    let queue = try DatabaseQueue(path: path + "/" + store)
+    var configuration = Configuration()
+    // A watching command may read at that moment.
+    configuration.busyMode = .timeout(60)
+    let queue = try DatabaseQueue(path: path + "/" + store, configuration: configuration)
     do {
       let result = try body(queue)
       try queue.close()

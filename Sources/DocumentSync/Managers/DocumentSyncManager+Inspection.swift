@@ -49,6 +49,34 @@ extension DocumentSyncManager {
   /// not know it.
   public var lastSynchronization: Date? { StoreLock.lastSynchronization(of: store.path) }
 
+  /// Returns whether this device has edits that no other device can have, since they were not sent.
+  public func hasUnsentEdits() async throws -> Bool {
+    try await ask("look for edits") { try $0.hasUnsentEdits() }
+  }
+
+  /// Whether the file at the path of the store is still the one that the manager has open. Looks at the
+  /// file system.
+  package var isFileInPlace: Bool { store.isFileInPlace }
+
+  /// Returns the changes of the directory; see ``SharedDirectory/changes()``. Blocks, at most for
+  /// ``SyncEnvironment/directoryTimeLimit``.
+  package func directoryChanges() -> AsyncStream<Void>? {
+    environment.retrying(directory).changes()
+  }
+
+  /// Returns whether the shared directory is there, and is the one of the store's document.
+  package func isDirectoryThere() async -> Bool {
+    do {
+      let application = try await ApplicationSyncManager(
+        directory: directory, environment: environment
+      ).findApplication()
+      return application.root == binding.root
+    } catch {
+      // Whatever is wrong with it, it is not there.
+      return false
+    }
+  }
+
   /// Returns the number of rows in the synchronized tables. It does not count
   /// rows with NULL in their key, which stay on this device.
   public func rowCount() async throws -> Int {

@@ -15,12 +15,17 @@ import SyncStore
 extension DocumentSyncManager {
   /// Makes the operation of ``synchronize(onProgress:)``.
   ///
-  /// - Parameter isThorough: Whether to make that of
-  ///   ``synchronizeThoroughly(onProgress:)``.
-  public func makeSynchronizeOperation(isThorough: Bool = false) -> SynchronizeOperation {
+  /// - Parameters:
+  ///   - extent: Whether to make that of ``fetchChanges(onProgress:)`` or
+  ///     ``sendChanges(onProgress:)`` instead.
+  ///   - isThorough: Whether to make that of ``synchronizeThoroughly(onProgress:)``.
+  public func makeSynchronizeOperation(
+    _ extent: SynchronizeOperation.Extent = .all, isThorough: Bool = false
+  ) -> SynchronizeOperation {
     sending(
       SynchronizeOperation(
-        store: store, directory: directory, turns: turns, checksOwnFiles: isThorough,
+        store: store, directory: directory, turns: turns, extent: extent,
+        checksOwnFiles: isThorough,
         delegate: delegate.withLock(\.self), environment: environment))
   }
 

@@ -87,6 +87,10 @@ public final class DocumentSyncManager: Sendable {
     store.setResolver { [weak self] name, values in
       try self?.delegate.withLock(\.self)?.resolve(values, by: name)
     }
+    store.setChangeObserver(
+      RowChangeObserver(
+        willCommit: { [weak self] in self?.delegate.withLock(\.self)?.willCommit($0) },
+        didCommit: { [events] in events.send(.rowsChanged($0)) }))
   }
 
   /// The application, the directory, the document and the client that the store
@@ -116,7 +120,25 @@ public final class DocumentSyncManager: Sendable {
   /// decides; see ``SyncQuestion``.
   @discardableResult
   public func synchronize(onProgress: SyncProgress.Handler? = nil) async throws -> SyncReport {
-    try await synchronize(checksOwnFiles: false, onProgress)
+    try await synchronize(.all, onProgress)
+  }
+
+  /// Applies the edits of other devices, and sends none of this device.
+  ///
+  /// Edits of this device are merged with them as in ``synchronize(onProgress:)``, and wait to be sent.
+  /// The other devices do not hear how far this one has come before it sends.
+  @discardableResult
+  public func fetchChanges(onProgress: SyncProgress.Handler? = nil) async throws -> SyncReport {
+    try await synchronize(.fetching, onProgress)
+  }
+
+  /// Sends the edits of this device, and applies none of other devices.
+  ///
+  /// Commands of others are processed all the same: this client may have been removed, or the document
+  /// deleted. ``SyncReport/waiting`` is as the last call has found it that applied edits.
+  @discardableResult
+  public func sendChanges(onProgress: SyncProgress.Handler? = nil) async throws -> SyncReport {
+    try await synchronize(.sending, onProgress)
   }
 
   /// Synchronizes, checks every file of this client in the directory byte for
@@ -125,15 +147,16 @@ public final class DocumentSyncManager: Sendable {
   public func synchronizeThoroughly(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> SyncReport {
-    try await synchronize(checksOwnFiles: true, onProgress)
+    try await synchronize(.all, checksOwnFiles: true, onProgress)
   }
 
   private func synchronize(
-    checksOwnFiles: Bool, _ onProgress: SyncProgress.Handler?
+    _ extent: SynchronizeOperation.Extent, checksOwnFiles: Bool = false,
+    _ onProgress: SyncProgress.Handler?
   ) async throws -> SyncReport {
     try await asking {
       try await run(
-        makeSynchronizeOperation(isThorough: checksOwnFiles), onProgress: onProgress)
+        makeSynchronizeOperation(extent, isThorough: checksOwnFiles), onProgress: onProgress)
     }
   }
 

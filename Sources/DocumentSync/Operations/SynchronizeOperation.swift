@@ -9,6 +9,33 @@ import SyncStore
 /// see ``SyncReport``. Only one runs on a store at a time (`storeInUse`). If it
 /// is interrupted at any point, the next one continues.
 public final class SynchronizeOperation: DocumentOperation<SyncReport>, @unchecked Sendable {
+  /// What a synchronization does.
+  public enum Extent: Sendable {
+    /// It sends the edits of this device and applies those of others.
+    case all
+    /// It applies the edits of others, and sends none.
+    case fetching
+    /// It sends the edits of this device, and applies none.
+    case sending
+
+    fileprivate var half: SyncPass.Half {
+      switch self {
+      case .all: .both
+      case .fetching: .fetching
+      case .sending: .sending
+      }
+    }
+
+    fileprivate var verb: String {
+      switch self {
+      case .all: "synchronize"
+      case .fetching: "fetch changes"
+      case .sending: "send changes"
+      }
+    }
+  }
+
+  private let extent: Extent
   private let checksOwnFiles: Bool
   private let delegate: (any SyncDelegate)?
 
@@ -16,6 +43,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///
   /// - Parameters:
   ///   - turns: The turns that synchronizations of the store share.
+  ///   - extent: Whether to leave one half out.
   ///   - checksOwnFiles: Whether to read every file of this client in the
   ///     directory, and restore damaged ones.
   ///   - delegate: The delegate that answers conflicts if a policy requires it.
@@ -23,14 +51,15 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///     ``SyncEnvironment/decisionTimeLimit`` in all. Without a delegate or an
   ///     answer, the question stays open.
   package init(
-    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, extent: Extent = .all,
     checksOwnFiles: Bool = false, delegate: (any SyncDelegate)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.delegate = delegate
     self.checksOwnFiles = checksOwnFiles
+    self.extent = extent
     super.init(
-      "synchronize", store: store, directory: directory, turns: turns,
+      extent.verb, store: store, directory: directory, turns: turns,
       environment: environment)
   }
 
@@ -42,7 +71,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     let context = OperationContext(self)
     let pass = SyncPass(
       session: SyncSession(files: SharedFiles(directory, context: context), store: store),
-      turns: turns, checksOwnFiles: checksOwnFiles)
+      turns: turns, half: extent.half, checksOwnFiles: checksOwnFiles)
     let fetched = try await blocking { [self] in
       guard try StoreRecords(store).isSetUp() else {
         throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
@@ -51,7 +80,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     }
     try await ask(pass.session, context)
     let report = try await blocking { try pass.send(fetched) }
-    if !lock.noteSynchronization(at: environment.now()) {
+    if extent == .all, !lock.noteSynchronization(at: environment.now()) {
       environment.logger.notice("\(verb): \(StoreLock.path(for: store.path)) cannot be written")
     }
     return report

@@ -6,6 +6,13 @@ import SyncStore
 extension SyncPass {
   /// Records the waits of this client, for its marker.
   func noteWaits(_ fetched: inout Fetched) throws {
+    if half == .sending {
+      // It has not looked whether they are there by now.
+      let waits = try records.waits()
+      session.report.waiting = waits.reported ?? []
+      (fetched.waiting, fetched.awaited) = (session.report.waiting, waits.said)
+      return
+    }
     let awaited = AwaitedFiles(session: session)
     fetched.waiting = try awaited.worthSaying(session.report.waiting, fetched.listing)
     fetched.awaited = try awaited.note(fetched.waiting)

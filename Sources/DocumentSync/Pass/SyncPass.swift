@@ -8,8 +8,19 @@ import SyncStore
 /// the markers, so that a copy of a store notices itself first. After that,
 /// every step leaves a state from which the next run continues.
 struct SyncPass: StoreSteps, Sendable {
+  /// What a pass is for.
+  enum Half {
+    case both
+    /// Applies the edits of others, and sends none.
+    case fetching
+    /// Sends the edits of this device, and applies none of others.
+    case sending
+  }
+
   let session: SyncSession
   let turns: SyncTurns
+  /// Which half to do. What keeps the other half safe is done in any case.
+  var half = Half.both
   /// Whether to read every own file in the directory.
   var checksOwnFiles = false
   /// Whether to remove the files that no device needs, even if that is not due.
@@ -71,10 +82,12 @@ struct SyncPass: StoreSteps, Sendable {
     let fetch = try planFetch(found, members)
     let turn = try takeTurn(fetch, members, state, found.listing)
     try announce(incarnations)
-    try fetch.run()
-    if mendsGaps { try mendGap(of: fetch, found) }
-    // By now, the change sets of others have brought what those have found.
-    try LeftBehind(session: session).bring(members, isTurn: looksBehind || turn.looksBehind)
+    if half != .sending {
+      try fetch.run()
+      if mendsGaps { try mendGap(of: fetch, found) }
+      // By now, the change sets of others have brought what those have found.
+      try LeftBehind(session: session).bring(members, isTurn: looksBehind || turn.looksBehind)
+    }
     return Fetched(
       listing: found.listing, turn: turn, seen: found.seen, members: members, mustShow: mustShow)
   }
@@ -82,6 +95,12 @@ struct SyncPass: StoreSteps, Sendable {
   /// Runs the second half: publishes local edits, including answers to
   /// questions, and tells the others.
   func send(_ fetched: Fetched) throws -> SyncReport {
+    if half == .fetching {
+      var fetched = fetched
+      try noteWaits(&fetched)
+      try completeReport()
+      return session.report
+    }
     do {
       try files.publishing(for: store) { try sendOnce(fetched) }
       return session.report

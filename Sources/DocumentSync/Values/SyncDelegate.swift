@@ -31,6 +31,13 @@ public protocol SyncDelegate: Sendable {
   /// that the column refuses, the conflict stays open and the synchronization
   /// continues. The default is `nil`.
   func resolve(_ values: Conflict.Values, by name: String) throws -> Value?
+
+  /// Hears of the rows that a transaction changes, before its commit: until then, other connections
+  /// still see the former rows. ``SyncEvent/rowsChanged(_:)`` follows after the commit, unless that fails.
+  ///
+  /// The function is called within the transaction, and must not use the store; a read of the database on
+  /// a connection of the application gets the former rows. The default does nothing.
+  func willCommit(_ changes: RowChanges)
 }
 
 extension SyncDelegate {
@@ -44,6 +51,9 @@ extension SyncDelegate {
 
   /// Returns `nil`: the application has no such function.
   public func resolve(_ values: Conflict.Values, by name: String) throws -> Value? { nil }
+
+  /// Does nothing.
+  public func willCommit(_ changes: RowChanges) {}
 }
 
 /// A question to the delegate about the document.

@@ -21,6 +21,10 @@ public enum SyncEvent: Sendable {
   case retired(ClientIdentifier, reason: RetirementSelection.Reason)
   /// The document was deleted.
   case documentDeleted(identifier: String, DocumentDescription.Deletion)
+  /// Rows of the application's tables have changed: edits of other devices were applied, or a call of the
+  /// library has changed rows. The event comes after the commit, in the order of commits; see also
+  /// ``SyncDelegate/willCommit(_:)``.
+  case rowsChanged(RowChanges)
   /// A command for the application has arrived. It waits in
   /// ``DocumentSyncManager/pendingCommands()`` until it is acknowledged.
   case commandReceived(CommandEvent)

@@ -20,6 +20,13 @@ public final class SyncEvents: AsyncSequence, Sendable {
     var events = Observers<SyncEvent>()
     var states = Observers<DocumentSyncState>()
     var state = DocumentSyncState.unregistered
+    /// What is called with each event, before the next one.
+    var relays: [@Sendable (SyncEvent?) -> Void] = []
+
+    func send(_ event: SyncEvent) {
+      events.send(event)
+      for relay in relays { relay(event) }
+    }
   }
 
   private let shared = Mutex(Shared())
@@ -43,7 +50,13 @@ public final class SyncEvents: AsyncSequence, Sendable {
   }
 
   /// Sends an event to all observers.
-  func send(_ event: SyncEvent) { shared.withLock { $0.events.send(event) } }
+  func send(_ event: SyncEvent) { shared.withLock { $0.send(event) } }
+
+  /// Calls a function with each event from now on, in order, before the sender goes on, and with `nil` at
+  /// the end. It must not use this sequence.
+  package func relay(to receive: @escaping @Sendable (SyncEvent?) -> Void) {
+    shared.withLock { $0.relays.append(receive) }
+  }
 
   /// Sets the document's state, and tells all observers if it has changed.
   func enter(_ state: DocumentSyncState) {
@@ -51,15 +64,19 @@ public final class SyncEvents: AsyncSequence, Sendable {
       guard shared.state != state else { return }
       shared.state = state
       shared.states.send(state)
-      shared.events.send(.stateChanged(state))
+      shared.send(.stateChanged(state))
     }
   }
 
   /// Ends the sequences of all observers, and of those to come.
   func finish() {
     // Outside the lock: ending an observer's sequence takes it.
-    let ends = shared.withLock { [$0.events.close(), $0.states.close()] }
+    let (ends, relays) = shared.withLock { shared in
+      defer { shared.relays = [] }
+      return ([shared.events.close(), shared.states.close()], shared.relays)
+    }
     for end in ends { end() }
+    for relay in relays { relay(nil) }
   }
 
   /// - Parameter first: Returns the element that the observer gets at once, if

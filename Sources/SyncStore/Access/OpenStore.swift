@@ -21,6 +21,7 @@ final class OpenStore: Sendable {
     var resolvers: [String: ConflictResolver] = [:]
     /// The function for all other names.
     var resolver: NamedConflictResolver?
+    var changeObserver: RowChangeObserver?
   }
 
   init(
@@ -76,6 +77,11 @@ final class OpenStore: Sendable {
     state.withLock { $0.resolver = resolver }
   }
 
+  /// Sets the observer of changed rows; `nil` removes it.
+  func setChangeObserver(_ observer: RowChangeObserver?) {
+    state.withLock { $0.changeObserver = observer }
+  }
+
   /// The identity of the store, as seen on its connection.
   func identity(_ database: Database) -> StoreIdentity {
     StoreIdentity(database: database, path: path, options: options)
@@ -95,19 +101,27 @@ final class OpenStore: Sendable {
     isStoppedToo: Bool = false, _ body: (StoreSession) throws -> Result
   ) throws -> Result {
     try connection.use { database in
+      let observer = state.withLock { $0.changeObserver }
+      let log = RowChangeLog()
+      var changes: RowChanges?
       do {
-        return try database.transaction(.immediate) {
+        let result = try database.transaction(.immediate) {
           let stopped =
             isStoppedToo ? try schema.stopped(database) { try readIdentity(database) } : nil
           let session =
-            try stopped.map { try self.session(database, $0) } ?? presentSession(database)
+            try stopped.map { try self.session(database, $0, log) } ?? presentSession(database, log)
           try EarlierPlainValues(session: session).settle()
           let result = try body(session)
           try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
           try session.conflicts.journal.finish()
           try TransactionEnded.check(database)
+          changes = log.changes(hasTriggers: connection.appTriggers.nextNumber > 0)
+          if let changes { observer?.willCommit(changes) }
           return result
         }
+        // On the connection's own queue, so that the changes come in the order of the commits.
+        if let changes { observer?.didCommit(changes) }
+        return result
       } catch {
         // The triggers that were made for the schema may have been rolled back.
         schema.forgetTriggers()
@@ -204,9 +218,11 @@ final class OpenStore: Sendable {
 
   /// Returns a session on the present schema, within the transaction of another session. The caller
   /// cannot use the other session any more.
-  func renewedSession(_ database: Database) throws -> StoreSession {
+  func renewedSession(
+    _ database: Database, continuing session: StoreSession
+  ) throws -> StoreSession {
     schema.forget()
-    return try presentSession(database, isContinuing: true)
+    return try presentSession(database, session.changes, isContinuing: true)
   }
 
   /// Returns a session on the present schema. If the application changed the schema, brings the rows
@@ -214,10 +230,10 @@ final class OpenStore: Sendable {
   ///
   /// - Parameter isContinuing: Whether the transaction has had another session before.
   private func presentSession(
-    _ database: Database, isContinuing: Bool = false
+    _ database: Database, _ log: RowChangeLog, isContinuing: Bool = false
   ) throws -> StoreSession {
     let renewed = try schema.renewed(database) { try readIdentity(database) }
-    let session = try session(database, renewed.schema, isContinuing: isContinuing)
+    let session = try session(database, renewed.schema, log, isContinuing: isContinuing)
     guard let concerned = renewed.concerned else { return session }
     let arrival = SchemaArrival(session: session)
     try arrival.begin(concerned)
@@ -230,19 +246,22 @@ final class OpenStore: Sendable {
   }
 
   private func session(
-    _ database: Database, _ schema: StoreSchema, isContinuing: Bool = false
+    _ database: Database, _ schema: StoreSchema, _ log: RowChangeLog = RowChangeLog(),
+    isContinuing: Bool = false
   ) throws -> StoreSession {
     try session(
-      database, schema, client: binding.client, connection.appTriggers, isContinuing: isContinuing)
+      database, schema, client: binding.client, connection.appTriggers, log,
+      isContinuing: isContinuing)
   }
 
   private func session(
     _ database: Database, _ schema: StoreSchema, client: ClientIdentifier,
-    _ appTriggers: AppTriggerRuns, isContinuing: Bool, needsWholeArchive: Bool = false
+    _ appTriggers: AppTriggerRuns, _ log: RowChangeLog = RowChangeLog(), isContinuing: Bool,
+    needsWholeArchive: Bool = false
   ) throws -> StoreSession {
     try StoreSession(
       database: database, schema: schema, client: client, now: options.now(),
-      appTriggers: appTriggers,
+      appTriggers: appTriggers, changes: log,
       settings: StoreSession.Settings(
         stampBlockBytes: options.stampBlockBytes,
         journal: ConflictJournal.Bound(

@@ -50,6 +50,7 @@ final class ChangeApply {
     concurrency: Concurrency? = nil
   ) throws -> AppliedChangeSet {
     let author = try session.clients.number(of: changeSet.header.client)
+    session.changes.note(author: changeSet.header.client)
     try merge(
       changeSet, author: author,
       try concurrency

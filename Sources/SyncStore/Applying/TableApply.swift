@@ -144,6 +144,7 @@ final class TableApply {
     for index in exceptions { setException(index, &new) }
     state = new
     counts.inserted += 1
+    access.changes.note(.inserted, key(of: row, new.localKey))
     return true
   }
 
@@ -176,9 +177,11 @@ final class TableApply {
       guard session.clients.precedes(current, stamp), !mayConflict(current) else { return false }
     }
     var position = bind(shape, cells)
+    var localKey: Int64?
     if table.identity == .surrogate {
       guard let key = try access.localKey(of: batch.identity(row)) else { return false }
       shape.statement.bind(key, at: position)
+      localKey = key
     } else {
       for index in batch.changes.keys.indices {
         bindKey(index, of: row, to: shape.statement, at: position)
@@ -191,6 +194,7 @@ final class TableApply {
     for column in shape.columns { new.setStamp(stamp, of: column) }
     state = new
     counts.updated += 1
+    access.changes.note(.updated, key(of: row, localKey))
     return true
   }
 
@@ -210,23 +214,34 @@ final class TableApply {
     } else {
       guard table.hasUnstampedRows else { return false }
     }
+    var localKey: Int64?
+    var isGone = true
     if table.identity == .surrogate {
       guard let key = try access.localKey(of: batch.identity(row)) else { return false }
       access.deletion.bind(key, at: 1)
       try session.write(access.deletion)
       try access.forgetKey(key, of: batch.identity(row))
+      localKey = key
     } else {
       for index in batch.changes.keys.indices {
         bindKey(index, of: row, to: access.deletion, at: index + 1)
       }
       try session.write(access.deletion)
       // The table had no such row: the working set handles that.
-      if state == nil, session.database.changesCount == 0 { return false }
+      isGone = session.database.changesCount > 0
+      if state == nil, !isGone { return false }
     }
     state = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp, silence: stamp)
     counts.deleted += 1
+    if isGone { access.changes.note(.deleted, key(of: row, localKey)) }
     return true
+  }
+
+  /// Returns the key by which the table names a row on this device.
+  private func key(of row: Int, _ localKey: Int64?) -> [Value] {
+    if table.identity == .surrogate { return [localKey.map { .integer($0) } ?? .null] }
+    return batch.changes.keys.map { $0[row] }
   }
 
   /// Returns whether an edit may be concurrent, that is, unseen by the author of the changes.

@@ -43,7 +43,7 @@ struct DatabaseJoin {
     if !names.isEmpty {
       try local.makeNewTables()
       try session.conflicts.journal.finish()
-      session = try store.renewedSession(database)
+      session = try store.renewedSession(database, continuing: session)
     }
     try local.addMigrations(to: session.schema)
     let merge = try DatabaseMerge(

@@ -59,6 +59,7 @@ extension DatabaseMerge {
       for (index, value) in (new + key).enumerated() { statement.bind(value, at: index + 1) }
       // The log has the row as inserted; sealing reads the values that it has then.
       try session.write(statement)
+      access.changes.note(.updated, key)
     }
   }
 

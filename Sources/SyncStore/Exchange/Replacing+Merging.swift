@@ -60,7 +60,9 @@ extension Replacing {
   }
 
   /// Merges the rows, as edits of a new client.
-  func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
+  func merge(_ former: FormerDatabase, _ path: String, _ session: StoreSession) throws -> MergedRows
+  {
+    let database = session.database
     // The change sets belong to a document that the store has left.
     try Bookkeeping.clear([.changeSets], database)
     let began = try store.identity(database).begin(
@@ -69,6 +71,6 @@ extension Replacing {
     return try DatabaseJoin(
       store: store, former: former, path: path, prefer: .document, isInPlace: true, work: work,
       checkCancellation: checkCancellation
-    ).run(store.renewedSession(database))
+    ).run(store.renewedSession(database, continuing: session))
   }
 }

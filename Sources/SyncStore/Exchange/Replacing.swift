@@ -79,7 +79,10 @@ struct Replacing {
       StoreSession(
         database: database, schema: mapping.new, client: binding.client, now: session.now))
     store.setIdentity(binding, snapshot.configuration)
-    let session = try store.renewedSession(database)
+    let session = try store.renewedSession(database, continuing: before)
+    for table in before.schema.tables + session.schema.tables {
+      session.changes.rows(of: table).noteAll()
+    }
     for (table, keys) in keys { try session.access(table).formerKeys = keys }
     try writeOwn(former, session)
     try rows.notePlainKeys(session)
@@ -100,7 +103,7 @@ struct Replacing {
     try mapping.remove()
     if case .merged(let former, let path) = own {
       try session.conflicts.journal.finish()
-      result.merged = try merge(former, path, database)
+      result.merged = try merge(former, path, session)
     }
     work.finish()
     // Makes other programs that have the store open read all of it again.

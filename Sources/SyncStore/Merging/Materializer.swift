@@ -61,6 +61,7 @@ final class Materializer {
         try writer.forgetAssignedKeys()
         continue
       }
+      try writer.noteChanges()
       try writer.writeBookkeeping()
       try OrphansWithoutKey(of: set.referrersWithoutKey, after: set).settle()
       try session.database.execute(sql: "RELEASE docsync_rows")

@@ -129,6 +129,7 @@ struct OrphansWithoutKey {
         + "WHERE \(rowid) = ?")
     do {
       try writing.withBound((values + [.integer(orphan.rowid)])[...]) { try session.write(writing) }
+      access.changes.noteAll()
       return true
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       try TransactionEnded.check(session.database, after: error)
@@ -188,6 +189,7 @@ struct OrphansWithoutKey {
       "DELETE FROM main.\(table.quotedName) WHERE \(rowid) = ?")
     removing.bind(orphan.rowid, at: 1)
     try session.write(removing)
+    access.changes.noteAll()
     try session.conflicts.journal.addSettled(
       ConflictJournal.Entry(
         kind: .reference,

@@ -9,6 +9,8 @@ final class RowWriter {
   private var assigned: [WorkingRow] = []
 
   private(set) var counts = Materializer.Counts()
+  /// What has become of which row, until it is certain that no row is refused.
+  private var changed: [(kind: RowChangeLog.Kind, key: [Value], table: Int)] = []
 
   init(set: WorkingSet) {
     self.set = set
@@ -35,6 +37,7 @@ final class RowWriter {
         let access = try session.access(row.key.table)
         if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
         try access.delete(shown.key)
+        changed.append((.deleted, shown.key, row.key.table))
         if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }
         if !row.isVisible {
           // Frees the key before keys are assigned. Another row may take it, unless a row that must
@@ -234,6 +237,11 @@ final class RowWriter {
     }
     if let key = row.localKey { statement.bind(key, at: columns.count + 1) }
     try statement.withBound(values[...]) { try session.write(statement) }
+    let table = access.table
+    let key =
+      try table.identity == .surrogate
+      ? [row.localKey.map { .integer($0) } ?? .null] : writtenKey(of: row, table)
+    changed.append((.inserted, key, table.id))
   }
 
   /// Writes the columns that differ, except those that are left alone. Returns false if there are
@@ -254,6 +262,16 @@ final class RowWriter {
     guard !columns.isEmpty else { return false }
     let statement = try access.update(columns)
     try statement.withBound((values + shown.key)[...]) { try session.write(statement) }
+    let key = access.table.identityPositions.enumerated().map { index, position in
+      columns.firstIndex(of: position).map { values[$0] } ?? shown.key[index]
+    }
+    if key.isEmpty || key == shown.key {
+      changed.append((.updated, shown.key, access.table.id))
+    } else {
+      // A number in its key is another one now.
+      changed.append((.deleted, shown.key, access.table.id))
+      changed.append((.inserted, key, access.table.id))
+    }
     return true
   }
 
@@ -272,6 +290,13 @@ final class RowWriter {
         else { return false }
         return try set.local(value, table.columns[position]) != shown.values[position]
       })
+  }
+
+  /// Notes which rows have changed.
+  func noteChanges() throws {
+    for change in changed {
+      try session.access(change.table).changes.note(change.kind, change.key)
+    }
   }
 
   // MARK: - Bookkeeping

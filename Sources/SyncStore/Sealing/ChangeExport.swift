@@ -132,10 +132,20 @@ extension StoreSession {
   /// Returns the number of entries in the logs of all tables, among them those that cannot be
   /// synchronized at present.
   func editCount() throws -> Int {
-    let logs = schema.tables.map(\.logName) + schema.suspended.map(TableSchema.logName(of:))
-    return try logs.reduce(0) { sum, log in
+    try logNames.reduce(0) { sum, log in
       sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(log)") ?? 0)
     }
+  }
+
+  /// Returns whether there is any such entry.
+  func hasEdits() throws -> Bool {
+    try logNames.contains { log in
+      try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(log))") ?? false
+    }
+  }
+
+  private var logNames: [String] {
+    schema.tables.map(\.logName) + schema.suspended.map(TableSchema.logName(of:))
   }
 }
 

@@ -47,6 +47,7 @@ extension StoreSession {
     writing.bind(row, at: key.count + 1)
     try write(writing)
     guard database.changesCount > 0 else { return }
+    access.changes.noteAll()
     // Later edits were logged without a key.
     let columns = try columnsEditedWithoutKey(access)
     if columns == ColumnSet() {

@@ -22,6 +22,15 @@ extension LocalStore {
     return status
   }
 
+  /// Returns whether edits are not sealed, or change sets not published.
+  package func hasUnsentEdits() throws -> Bool {
+    try read { try $0.hasEdits() || $0.outbox.unpublishedCount() > 0 }
+  }
+
+  /// Whether the file at the path is still the one that is open; if the file is gone, or another one has
+  /// its place, edits of other programs do not come here.
+  package var isFileInPlace: Bool { connection.readers.isFileInPlace }
+
   /// Returns the number of rows in the synchronized tables that have no NULL in their key.
   package func rowCount() throws -> Int {
     try read(isLong: true) { session in

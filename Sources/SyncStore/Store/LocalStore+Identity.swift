@@ -160,7 +160,8 @@ extension LocalStore {
     let token = try write { session in
       try store.seal(session, checkCancellation: {})
       let isForgotten = try MisidentifiedTables(session.schema).forget(session.database)
-      let session = try isForgotten ? store.renewedSession(session.database) : session
+      let session =
+        try isForgotten ? store.renewedSession(session.database, continuing: session) : session
       return try store.identity(session.database).beginGeneration(
         binding, configuration, session, forgetting: records, keepsNumbers: keepsNumbers,
         keepsCommand: keepsCommand)

@@ -63,6 +63,11 @@ package final class LocalStore: Sendable {
     store.setResolver(resolver)
   }
 
+  /// Sets the observer of the rows that the methods of this object change; `nil` removes it.
+  package func setChangeObserver(_ observer: RowChangeObserver?) {
+    store.setChangeObserver(observer)
+  }
+
   /// Closes the database. Further calls throw.
   package func close() throws { try store.close() }
 

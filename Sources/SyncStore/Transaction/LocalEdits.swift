@@ -41,6 +41,7 @@ struct LocalEdits {
       let written = Set(local.map(\.column))
       try checkReferences(of: after.values, access.table, concerning: written)
       let named = try localKey(of: after, access.table)
+      access.changes.note(.updated, key)
       let plain = try plainCells(wanted, of: access.table, key: named)
       try checkPlain(Set(plain.map(\.column)), of: after.values, access.table)
       var columns = ColumnSet()
@@ -143,6 +144,7 @@ struct LocalEdits {
       try log(
         .insert, key: named, mask: nil, table, at: time,
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+      access.changes.note(.inserted, key)
       session.writtenPlainCells[row] = plain.isEmpty ? nil : plain
     }
   }
@@ -214,6 +216,7 @@ struct LocalEdits {
         further: table.recordedColumns.map {
           (CaptureTriggers.Column.old($0), shown.values[$0])
         })
+      access.changes.note(.deleted, key)
     }
   }
 
@@ -243,6 +246,7 @@ struct LocalEdits {
       try log(
         .insert, key: try self.localKey(of: after, table), mask: nil, table,
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+      access.changes.note(.inserted, key)
     }
     return key
   }
@@ -264,6 +268,7 @@ struct LocalEdits {
       // Not sealed; the next sealing warns of it.
       try log(
         .insert, key: table.identityPositions.map { values[$0] }, mask: nil, table, further: [])
+      access.changes.noteAll()
     }
     return rowid
   }

@@ -61,6 +61,9 @@ final class StoreReaders: Sendable {
     }
   }
 
+  /// Whether the file that the connection of the store has open is still at the path.
+  var isFileInPlace: Bool { file != nil && file == FileNumber(path) }
+
   /// Waits until no call runs, at most for a time. Returns whether that is so.
   @discardableResult
   func waitForCalls(atMost seconds: Double) -> Bool {

@@ -56,6 +56,8 @@ final class StoreSession {
 
   /// Runs the application's triggers along with changes.
   let appTriggers: AppTriggerRuns
+  /// Notes which rows the transaction changes.
+  let changes: RowChangeLog
 
   /// The part of the store's options that a transaction needs.
   struct Settings {
@@ -69,8 +71,10 @@ final class StoreSession {
 
   init(
     database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64,
-    appTriggers: AppTriggerRuns = AppTriggerRuns(), settings: Settings = Settings()
+    appTriggers: AppTriggerRuns = AppTriggerRuns(), changes: RowChangeLog = RowChangeLog(),
+    settings: Settings = Settings()
   ) throws {
+    self.changes = changes
     stampBlockBytes = settings.stampBlockBytes
     policyCache = PolicyCache(resolvers: settings.resolvers)
     self.appTriggers = appTriggers

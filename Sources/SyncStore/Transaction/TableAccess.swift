@@ -13,6 +13,8 @@ final class TableAccess {
   private var updating: [[Int]: SQLStatement] = [:]
   private var inserting: [[Int]: SQLStatement] = [:]
   private var greatestKey: Int64?
+  /// Notes which rows of the table the transaction changes.
+  private(set) lazy var changes = session.changes.rows(of: table)
 
   init(table: TableSchema, session: StoreSession) throws {
     self.table = table

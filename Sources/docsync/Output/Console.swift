@@ -7,13 +7,21 @@ import Synchronization
 /// Names, paths and values come from other devices and programs. A terminal must show them as text,
 /// whatever they contain; see ``printable(_:)``.
 struct Console: Sendable {
-  /// Whether only one JSON object may go to standard output.
+  /// Whether only JSON may go to standard output: one object, or one on each line.
   var isJSON: Bool
+  /// Whether each object is on one line: the command writes several.
+  var hasLines = false
 
   /// Writes lines for people, unless the output is JSON.
   func say(_ lines: [String]) {
     guard !isJSON else { return }
     write(lines, to: .standardOutput)
+  }
+
+  /// Writes one JSON object on a line of its own, if the output is JSON.
+  func line(_ value: any Encodable) {
+    guard isJSON else { return }
+    emit(value)
   }
 
   /// Shows the result of a command.
@@ -47,7 +55,8 @@ struct Console: Sendable {
 
   private func emit(_ value: any Encodable) {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if !hasLines { encoder.outputFormatting.insert(.prettyPrinted) }
     do {
       let json = String(decoding: try encoder.encode(SchemaJSON(value)), as: UTF8.self)
       write(Self.escapingInvisible(json) + "\n", to: .standardOutput)

@@ -12,6 +12,23 @@ struct Unsettled {
   var openConflicts: Int
   var parked: [ParkedRow] = []
 
+  init(
+    waits: [SyncReport.Wait] = [], damagedFiles: [String] = [], openConflicts: Int,
+    parked: [ParkedRow] = []
+  ) {
+    self.waits = waits
+    self.damagedFiles = damagedFiles
+    self.openConflicts = openConflicts
+    self.parked = parked
+  }
+
+  /// What a synchronization has left, with the hidden rows of the store.
+  init(_ report: SyncReport, _ parked: [ParkedRow]) {
+    self.init(
+      waits: report.waiting, damagedFiles: report.damagedFiles,
+      openConflicts: report.openConflicts, parked: parked)
+  }
+
   /// Hidden rows do not count if a deletion has won: nothing is to be decided.
   var status: ExitStatus {
     let isSettled =

@@ -117,9 +117,7 @@ struct Sync: Verb {
         directory: manager.directory.location, report: SyncReportJSON(report),
         isRecreated: isRecreated,
         parked: parked.map(ParkedRowJSON.init))
-      let unsettled = Unsettled(
-        waits: report.waiting, damagedFiles: report.damagedFiles,
-        openConflicts: report.openConflicts, parked: parked)
+      let unsettled = Unsettled(report, parked)
       let names =
         report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
       let lines = Self.lines(

@@ -111,7 +111,10 @@ extension DocumentSyncManager {
   /// Runs SQL on the store through a connection of its own, as a program
   /// would that knows nothing of syncing.
   func edit(_ sql: String, _ arguments: StatementArguments = []) throws {
-    let queue = try DatabaseQueue(path: store.path)
+    var configuration = Configuration()
+    // An engine may read at that moment.
+    configuration.busyMode = .timeout(60)
+    let queue = try DatabaseQueue(path: store.path, configuration: configuration)
     try queue.write { try $0.execute(sql: sql, arguments: arguments) }
     try queue.close()
   }
@@ -125,7 +128,9 @@ extension DocumentSyncManager {
 
   /// The notes as text.
   func notes() throws -> [String] {
-    let queue = try DatabaseQueue(path: store.path)
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(60)
+    let queue = try DatabaseQueue(path: store.path, configuration: configuration)
     defer { close(queue) }
     return try queue.read { db in
       try Row.fetchAll(db, sql: "SELECT id, body FROM notes ORDER BY id").map { row in

@@ -1,0 +1,499 @@
+import Dispatch
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Keeps one document of an engine the same.
+///
+/// It runs one synchronization at a time, when its ``SyncSchedule`` says so. What may block, such as a look at
+/// the file system, runs on threads of its own.
+actor DocumentKeeper {
+  typealias Outcome = Result<SyncReport, SyncError>
+  private typealias Waiter = CheckedContinuation<Outcome, Never>
+
+  nonisolated let path: String
+  let timing: SyncEngine.Timing
+  let clock: EngineClock
+  private let document: SyncEngine.Document
+  private let options: DocumentSyncManager.Options
+  private let delegate: EngineDelegate?
+  private let random: @Sendable () -> UInt64
+  private let slots: EngineSlots
+  private let events: SyncEngine.Events
+
+  private var schedule: SyncSchedule
+  private var manager: DocumentSyncManager?
+  private var opening: Task<DocumentSyncManager, any Error>?
+  private var attempt: Task<Void, Never>?
+  /// What ``exchange(_:)`` runs.
+  private var exchanges: [UInt64: Task<Outcome, Never>] = [:]
+  private var timer: (due: Duration, task: Task<Void, Never>)?
+  private var probe: Task<Void, Never>?
+  private var watches = DocumentWatches()
+  /// Those who wait for a synchronization that has not begun, by their numbers.
+  private var waiters: [UInt64: Waiter] = [:]
+  /// Those who wait for the one that runs.
+  private var served: [UInt64: Waiter] = [:]
+  private var nextNumber: UInt64 = 0
+  /// Whether the store has changed while a synchronization ran.
+  private var mustLook = false
+  private var isAutomatic = false
+  private var isAway = false
+  private var isPaused = false
+  private var isPolling = false
+  private var isClosed = false
+  private var lastReport: SyncReport?
+  private var lastError: SyncError?
+
+  init(
+    _ document: SyncEngine.Document, timing: SyncEngine.Timing, clock: EngineClock,
+    random: @escaping @Sendable () -> UInt64, slots: EngineSlots, engine: EngineDelegate.Engine,
+    events: SyncEngine.Events
+  ) {
+    path = document.path
+    self.document = document
+    self.timing = timing
+    self.clock = clock
+    self.random = random
+    self.slots = slots
+    self.events = events
+    schedule = SyncSchedule(timing, isManual: true)
+    delegate = document.options.delegate.map { EngineDelegate($0, of: engine) }
+    var options = document.options
+    options.delegate = delegate
+    // Another engine, or a command, may synchronize the store at the same moment.
+    options.environment.storeInUseTimeLimit = max(
+      options.environment.storeInUseTimeLimit, Self.storeInUseTimeLimit)
+    self.options = options
+    options.events.relay { [events, path] event in
+      if let event { events.send(.documentEvent(document: path, event)) }
+    }
+  }
+
+  deinit {
+    timer?.task.cancel()
+    probe?.cancel()
+    watches.cancel()
+  }
+
+  /// How long a synchronization waits for another process that synchronizes the store.
+  private static let storeInUseTimeLimit = Duration.seconds(10)
+
+  // MARK: - Calls of the engine
+
+  /// Begins to synchronize by itself, if `isAutomatic`.
+  func start(isAutomatic: Bool) {
+    guard !isClosed else { return }
+    self.isAutomatic = isAutomatic
+    schedule.isManual = !isAutomatic
+    note(.launch)
+  }
+
+  /// Synchronizes as soon as possible.
+  func synchronize() async -> Outcome {
+    nextNumber += 1
+    let number = nextNumber
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { waiter in
+        if isClosed {
+          waiter.resume(returning: .failure(.engineClosed("synchronize")))
+        } else if Task.isCancelled {
+          waiter.resume(returning: .failure(.cancelled("synchronize")))
+        } else {
+          waiters[number] = waiter
+          note(.request)
+        }
+      }
+    } onCancel: {
+      Task { await leave(number) }
+    }
+  }
+
+  /// Lets a caller that was cancelled go.
+  private func leave(_ number: UInt64) {
+    let waiter = waiters.removeValue(forKey: number) ?? served.removeValue(forKey: number)
+    waiter?.resume(returning: .failure(.cancelled("synchronize")))
+  }
+
+  /// Fetches or sends, beside the schedule.
+  func exchange(_ extent: SynchronizeOperation.Extent) async -> Outcome {
+    let operation = extent == .fetching ? "fetch changes" : "send changes"
+    guard !isClosed else { return .failure(.engineClosed(operation)) }
+    nextNumber += 1
+    let number = nextNumber
+    let task = Task { await exchange(extent, operation) }
+    exchanges[number] = task
+    defer { exchanges[number] = nil }
+    return await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  private func exchange(
+    _ extent: SynchronizeOperation.Extent, _ operation: String
+  ) async -> Outcome {
+    let isFetching = extent == .fetching
+    events.send(isFetching ? .willFetchChanges(document: path) : .willSendChanges(document: path))
+    do {
+      delegate?.askAgain()
+      let manager = try await openManager()
+      let report = try await isFetching ? manager.fetchChanges() : manager.sendChanges()
+      events.send(
+        isFetching
+          ? .didFetchChanges(document: path, report) : .didSendChanges(document: path, report))
+      return .success(report)
+    } catch {
+      let error = SyncError.wrapping(error, operation: operation, path: path)
+      events.send(
+        error.code == .cancelled
+          ? .cancelled(document: path)
+          : .failed(document: path, error, retry: error.code.retry))
+      return .failure(error)
+    }
+  }
+
+  /// Notes a reason to synchronize.
+  func note(_ reason: SyncEngine.SyncReason) { note(reason, at: clock.now()) }
+
+  private func note(_ reason: SyncEngine.SyncReason, at time: Duration) {
+    schedule.note(reason, at: time)
+    pump()
+  }
+
+  /// Cancels what runs, and waits until it has ended.
+  func cancel() async {
+    let (attempt, exchanges) = (self.attempt, self.exchanges.values)
+    attempt?.cancel()
+    for exchange in exchanges { exchange.cancel() }
+    await attempt?.value
+    for exchange in exchanges { _ = await exchange.value }
+  }
+
+  /// Ends everything, and closes the store.
+  func close() async {
+    isClosed = true
+    timer?.task.cancel()
+    probe?.cancel()
+    watches.cancel()
+    for waiter in waiters.values {
+      waiter.resume(returning: .failure(.engineClosed("synchronize")))
+    }
+    waiters = [:]
+    await cancel()
+    if let opening {
+      // Its error went to those who wanted the store.
+      _ = await opening.result
+    }
+    await closeManager()
+  }
+
+  /// What the keeper is doing.
+  var state: SyncEngine.State.Document {
+    let now = clock.now()
+    return SyncEngine.State.Document(
+      path: path, phase: phase, reasons: schedule.reasons,
+      nextAttempt: schedule.due.map { max($0 - now, .zero) }, lastError: lastError,
+      lastReport: lastReport, failures: schedule.failures, isStoreWatched: watches.store != nil,
+      isDirectoryWatched: watches.directory != nil)
+  }
+
+  private var phase: SyncEngine.State.Phase {
+    if attempt != nil { return .synchronizing }
+    switch schedule.hold {
+    case .directoryAway: return .directoryAway
+    case .decision: return .paused
+    case .failed: return .failed
+    case nil: break
+    }
+    guard let lastError, schedule.failures > 0 else { return .idle }
+    return lastError.code.letsReceive ? .cannotSend : .waitingToRetry
+  }
+
+  // MARK: - The work
+
+  /// Begins a synchronization if one is due, or waits until it is.
+  private func pump() {
+    guard attempt == nil, !isClosed else { return }
+    guard let due = schedule.due else { return stopTimer() }
+    let now = clock.now()
+    guard due > now else {
+      stopTimer()
+      return begin(at: now)
+    }
+    guard timer?.due != due else { return }
+    stopTimer()
+    timer = (
+      due,
+      Task { [weak self, clock] in
+        do { try await clock.sleep(due - now) } catch {
+          // Cancelled: another timer has taken its place.
+          return
+        }
+        await self?.timerEnds(due)
+      }
+    )
+  }
+
+  private func stopTimer() {
+    timer?.task.cancel()
+    timer = nil
+  }
+
+  private func timerEnds(_ due: Duration) {
+    if timer?.due == due { timer = nil }
+    pump()
+  }
+
+  private func begin(at now: Duration) {
+    let reasons = schedule.begin(at: now)
+    served = waiters
+    waiters = [:]
+    probe?.cancel()
+    attempt = Task { finish(await perform(reasons)) }
+  }
+
+  private func perform(_ reasons: Set<SyncEngine.SyncReason>) async -> Outcome {
+    do {
+      return .success(
+        try await slots.take(priority: document.priority) {
+          events.send(.willSynchronize(document: path, reasons: reasons))
+          if reasons.contains(.request) { delegate?.askAgain() }
+          try await leaveReplacedFile()
+          let manager = try await openManager()
+          // What was mounted over the directory, or in its place, sends no notice.
+          if reasons.contains(.timer) { watches.cancel() }
+          // Before the synchronization looks: what comes afterwards is noticed.
+          await beginWatching(manager)
+          return try await manager.synchronize()
+        })
+    } catch {
+      return .failure(SyncError.wrapping(error, operation: "synchronize", path: path))
+    }
+  }
+
+  /// Returns the manager; opens the store if it is not open, once however many ask.
+  func openManager() async throws -> DocumentSyncManager {
+    guard !isClosed else { throw SyncError.engineClosed("open the store") }
+    if let manager { return manager }
+    if let opening { return try await opening.value }
+    let opening = Task { [path, document, options] in
+      try await DocumentSyncManager.open(
+        storeAt: path, directory: document.directory, options: options)
+    }
+    self.opening = opening
+    let result = await opening.result
+    self.opening = nil
+    manager = try result.get()
+    return try result.get()
+  }
+
+  /// Closes the store if another file has taken its place, which is another database or an older state
+  /// of this one.
+  private func leaveReplacedFile() async throws {
+    guard let manager else { return }
+    if await Self.onThread({ manager.isFileInPlace }) { return }
+    watches.cancel()
+    await closeManager()
+  }
+
+  private func closeManager() async {
+    guard let manager else { return }
+    self.manager = nil
+    do { try await manager.close() } catch {
+      let error = SyncError.wrapping(error, operation: "close the store", path: path)
+      events.send(.failed(document: path, error, retry: .never))
+    }
+  }
+
+  private func finish(_ outcome: Outcome) {
+    let now = clock.now()
+    attempt = nil
+    switch outcome {
+    case .success(let report):
+      schedule.succeed(at: now, random: random())
+      (lastReport, lastError) = (report, nil)
+      leaveStates()
+      events.send(.didSynchronize(document: path, report))
+    case .failure(let error) where error.code == .cancelled:
+      schedule.cancel(at: now, random: random())
+      events.send(.cancelled(document: path))
+    case .failure(let error):
+      fail(error, at: now)
+    }
+    for waiter in served.values { waiter.resume(returning: outcome) }
+    served = [:]
+    if mustLook { Task { await storeChanged() } }
+    pump()
+  }
+
+  private func fail(_ error: SyncError, at now: Duration) {
+    let retry = error.code.retry
+    schedule.fail(
+      retry, hasReceived: error.code.letsReceive, at: now, random: random())
+    lastError = error
+    events.send(.failed(document: path, error, retry: retry))
+    switch retry {
+    case .whenDirectoryReturns:
+      // Another directory may take its place.
+      watches.cancelDirectory()
+      schedule.isWatched = false
+      if !isAway {
+        isAway = true
+        events.send(.directoryAway(document: path))
+      }
+      lookForDirectory()
+    case .afterDecision:
+      if !isPaused {
+        isPaused = true
+        events.send(.paused(document: path, error))
+      }
+    case .later, .never:
+      break
+    }
+  }
+
+  /// Says that what the engine waited for has happened.
+  private func leaveStates() {
+    if isAway { events.send(.directoryReturned(document: path)) }
+    if isPaused { events.send(.resumed(document: path)) }
+    (isAway, isPaused) = (false, false)
+  }
+
+  // MARK: - Noticing
+
+  /// Begins to watch what is not watched yet.
+  private func beginWatching(_ manager: DocumentSyncManager) async {
+    guard isAutomatic, !watches.areComplete else { return }
+    let wantsStore = watches.store == nil
+    let wantsDirectory = watches.directory == nil && !document.pollsDirectory
+    let (store, directory) = await Self.onThread { [path] in
+      (
+        wantsStore ? FolderWatch.changes(ofDatabaseAt: path) : nil,
+        wantsDirectory ? manager.directoryChanges() : nil
+      )
+    }
+    guard !isClosed else { return }
+    if let store, watches.store == nil {
+      watches.store = Task { [weak self, clock, timing] in
+        for await _ in store {
+          // A program that has begun to write shall not meet a reader before its commit.
+          do { try await clock.sleep(timing.quietTime) } catch { return }
+          await self?.storeChanged()
+        }
+        if !Task.isCancelled { await self?.storeWatchEnds() }
+      }
+    }
+    if let directory, watches.directory == nil {
+      watches.directory = Task { [weak self] in
+        for await _ in directory { await self?.note(.directoryChange) }
+        if !Task.isCancelled { await self?.directoryWatchEnds() }
+      }
+    }
+    schedule.isWatched = watches.areComplete
+    if !watches.areComplete, !isPolling { events.send(.polling(document: path)) }
+    isPolling = !watches.areComplete
+  }
+
+  private func storeWatchEnds() {
+    watches.store = nil
+    schedule.isWatched = false
+    // The next synchronization begins to watch again.
+    note(.localChange)
+  }
+
+  private func directoryWatchEnds() {
+    watches.directory = nil
+    schedule.isWatched = false
+    note(.directoryChange)
+  }
+
+  /// Synchronizes if the change of the store's file is an edit that was not sent: synchronizing changes
+  /// the file, too.
+  private func storeChanged() async {
+    guard attempt == nil else {
+      mustLook = true
+      return
+    }
+    mustLook = false
+    guard let manager, !isClosed else { return }
+    await waitForTransaction()
+    do {
+      guard try await manager.hasUnsentEdits() else { return }
+    } catch {
+      // The synchronization says what is wrong.
+    }
+    note(.localChange)
+  }
+
+  /// Waits while a program writes in rollback mode: its commit would meet a reader, and not each program waits
+  /// for that. A transaction may take long, so this does not wait for ever.
+  private func waitForTransaction() async {
+    let start = clock.now()
+    while clock.now() - start < timing.longestDelay,
+      await Self.onThread({ [path] in DatabaseJournal(ofDatabaseAt: path).isInUse })
+    {
+      do { try await clock.sleep(timing.quietTime) } catch {
+        // Cancelled: nothing is looked at any more.
+        return
+      }
+    }
+  }
+
+  /// Looks now and then whether the directory has returned.
+  private func lookForDirectory() {
+    guard isAutomatic, !isClosed else { return }
+    probe?.cancel()
+    let pause = timing.jittered(
+      lastError?.code == .directoryAway
+        ? timing.probeInterval : timing.pause(afterFailures: schedule.failures),
+      random())
+    probe = Task { [weak self, clock] in
+      repeat {
+        do { try await clock.sleep(pause) } catch {
+          // Cancelled, since a synchronization has begun.
+          return
+        }
+      } while await self?.isDirectoryAway() == true && !Task.isCancelled
+      if !Task.isCancelled { await self?.note(.directoryReturned) }
+    }
+  }
+
+  private func isDirectoryAway() async -> Bool {
+    // A store that could not be opened is opened by the synchronization.
+    guard let manager else { return false }
+    return await !manager.isDirectoryThere()
+  }
+
+  /// Runs a function that may block, on a thread that may.
+  private static func onThread<Output: Sendable>(
+    _ body: @escaping @Sendable () -> Output
+  ) async -> Output {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: body()) }
+    }
+  }
+}
+
+/// The tasks that hear of changes of a document.
+struct DocumentWatches {
+  /// Hears of changes of the store's files; `nil` if they are not watched.
+  var store: Task<Void, Never>?
+  /// Hears of changes of the directory.
+  var directory: Task<Void, Never>?
+
+  /// Whether both are watched.
+  var areComplete: Bool { store != nil && directory != nil }
+
+  mutating func cancel() {
+    store?.cancel()
+    store = nil
+    cancelDirectory()
+  }
+
+  mutating func cancelDirectory() {
+    directory?.cancel()
+    directory = nil
+  }
+}

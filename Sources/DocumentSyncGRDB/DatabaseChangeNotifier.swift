@@ -1,0 +1,72 @@
+import DocumentSync
+import GRDB
+import Synchronization
+
+/// Tells the observations of a GRDB database what synchronizations change.
+///
+/// A synchronization writes on a connection of its own, and GRDB does not notice what other connections
+/// write. While ``run()`` runs, `ValueObservation`, `DatabaseRegionObservation` and other transaction
+/// observers of `database` hear of each table that a synchronization of this process has changed, after
+/// the commit. Changes of several commits that follow one another at once may be told together; none is
+/// lost. An observation that begins later sees the changes anyway, since it reads the database.
+///
+/// ```swift
+/// let notifier = DatabaseChangeNotifier(events: manager.events, database: pool)
+/// let notifying = Task { try await notifier.run() }
+/// ```
+public final class DatabaseChangeNotifier: Sendable {
+  private struct Pending {
+    var tables: Set<String> = []
+    var isWhole = false
+  }
+
+  private let database: any DatabaseWriter
+  private let pending = Mutex(Pending())
+  private let signals: AsyncStream<Void>
+
+  /// Creates a notifier. Changes count from now on, also those before ``run()`` is called.
+  ///
+  /// - Parameters:
+  ///   - events: The events of the document: ``DocumentSyncManager/events``, or those in the options of a
+  ///     document of a ``SyncEngine``.
+  ///   - database: The application's queue or pool with the store.
+  public init(events: SyncEvents, database: any DatabaseWriter) {
+    self.database = database
+    let (signals, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    self.signals = signals
+    events.relay { [weak self] event in
+      guard let event else { return continuation.finish() }
+      guard case .rowsChanged(let changes) = event, let self else { return }
+      pending.withLock { pending in
+        pending.tables.formUnion(changes.tables.map(\.name.text))
+        if changes.mayConcernOtherTables { pending.isWhole = true }
+      }
+      continuation.yield()
+    }
+  }
+
+  /// Notifies the database until the task is cancelled or the document's manager is closed. Throws the
+  /// error of the database if it cannot be notified, as when it was closed. It can be called once.
+  public func run() async throws {
+    for await _ in signals {
+      let changed = pending.withLock { pending in
+        defer { pending = Pending() }
+        return pending
+      }
+      try await database.writeWithoutTransaction { database in
+        // It takes no lock of the database: nothing is written.
+        try database.inTransaction(.deferred) {
+          if changed.isWhole {
+            try database.notifyChanges(in: .fullDatabase)
+          } else {
+            for table in changed.tables where try database.tableExists(table) {
+              try database.notifyChanges(in: Table(table))
+            }
+          }
+          return .commit
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import SyncModel
+
+/// Notes which rows of the application's tables a transaction changes, for ``RowChanges``.
+///
+/// Only bounded many keys are held: beyond the bound, a table counts as changed as a whole.
+final class RowChangeLog {
+  /// What has become of a row.
+  enum Kind {
+    case inserted
+    case updated
+    case deleted
+
+    /// Returns the result of both; `nil` if the row is as it was.
+    func followed(by next: Kind) -> Kind? {
+      switch (self, next) {
+      case (.inserted, .deleted): nil
+      case (.inserted, _): .inserted
+      case (.deleted, .inserted), (.deleted, .updated): .updated
+      case (.updated, .inserted), (.updated, .updated): .updated
+      case (.updated, .deleted), (.deleted, .deleted): .deleted
+      }
+    }
+  }
+
+  /// The changed rows of one table.
+  final class Table {
+    let keyColumns: [SQLName]
+    /// What has become of each row, by its key; `nil` beyond the bound.
+    fileprivate var kinds: [[Value]: Kind]? = [:]
+    /// The bytes of the keys' texts and blobs.
+    private var byteCount = 0
+
+    /// The most bytes of the keys of one table.
+    private static let byteBound = 1 << 20
+
+    fileprivate init(keyColumns: [SQLName]) { self.keyColumns = keyColumns }
+
+    /// Notes what has become of a row.
+    ///
+    /// - Parameter key: The values of ``keyColumns``.
+    @inline(__always)
+    func note(_ kind: Kind, _ key: @autoclosure () throws -> [Value]) rethrows {
+      if kinds != nil { add(kind, try key()) }
+    }
+
+    private func add(_ kind: Kind, _ key: [Value]) {
+      guard let former = kinds?[key] else {
+        kinds?[key] = kind
+        byteCount += key.reduce(0) { $0 + $1.contentByteCount }
+        if kinds?.count ?? 0 > RowChanges.bound || byteCount > Self.byteBound { noteAll() }
+        return
+      }
+      kinds?[key] = former.followed(by: kind)
+    }
+
+    /// Notes that any of the rows may have changed.
+    func noteAll() { kinds = nil }
+  }
+
+  private var tables: [SQLName: Table] = [:]
+  private var authors: Set<ClientIdentifier> = []
+
+  /// The changed rows of a table.
+  func rows(of table: TableSchema) -> Table {
+    if let rows = tables[table.name] { return rows }
+    let rows = Table(keyColumns: table.keyColumns)
+    tables[table.name] = rows
+    return rows
+  }
+
+  /// Notes that a client's change set is applied.
+  func note(author: ClientIdentifier) { authors.insert(author) }
+
+  /// Returns what was noted; `nil` if no row has changed.
+  ///
+  /// - Parameter hasTriggers: Whether the database has triggers that run along.
+  func changes(hasTriggers: Bool) -> RowChanges? {
+    let changed = tables.filter { $0.value.kinds?.isEmpty != true }
+    guard !changed.isEmpty else { return nil }
+    return RowChanges(
+      tables: changed.map { name, rows in
+        var table = RowChanges.Table(name: name, keyColumns: rows.keyColumns)
+        table.isComplete = rows.kinds != nil
+        for (key, kind) in rows.kinds ?? [:] {
+          switch kind {
+          case .inserted: table.inserted.append(key)
+          case .updated: table.updated.append(key)
+          case .deleted: table.deleted.append(key)
+          }
+        }
+        return table
+      }.sorted { $0.name < $1.name }, authors: authors, mayConcernOtherTables: hasTriggers)
+  }
+}
+
+extension Value {
+  fileprivate var contentByteCount: Int {
+    switch self {
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .identity(let row): row.bytes.count
+    case .null, .integer, .real: 0
+    }
+  }
+}

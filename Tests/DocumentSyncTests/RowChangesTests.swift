@@ -1,0 +1,264 @@
+@testable import DocumentSync
+import DocumentSyncTesting
+import GRDB
+import SyncModel
+import SyncStore
+import Synchronization
+import Testing
+
+/// What an application hears of the rows that a synchronization changes.
+@Suite struct RowChangesTests {
+  /// Two devices with tables of all kinds of identity, and what the second one hears.
+  private struct Pair {
+    static let schema = """
+      CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE note(
+        id INTEGER PRIMARY KEY, title TEXT, tag INTEGER REFERENCES tag ON DELETE CASCADE);
+      CREATE TABLE page(key TEXT PRIMARY KEY, body TEXT);
+      CREATE TABLE plain(key TEXT, number INTEGER, body TEXT, PRIMARY KEY(key, number)) WITHOUT ROWID;
+      CREATE TABLE link(
+        note INTEGER REFERENCES note ON DELETE CASCADE, page TEXT REFERENCES page ON DELETE CASCADE,
+        PRIMARY KEY(note, page)) WITHOUT ROWID;
+      """
+    static let keys = [
+      "tag": ["id"], "note": ["id"], "page": ["key"], "plain": ["key", "number"],
+      "link": ["note", "page"],
+    ]
+
+    let scratch: Scratch
+    let memory = MemoryDirectory(seed: 1)
+    let managers: [DocumentSyncManager]
+    let databases: [DatabaseQueue]
+    let heard: AsyncStream<SyncEvent>
+
+    init(delegate: (any SyncDelegate)? = nil, extra: String = "") async throws {
+      scratch = try Scratch()
+      let environment = World(seed: 1).environment
+      let first = try DatabaseQueue(path: scratch.store("0"))
+      try await first.write { try $0.execute(sql: Self.schema + extra) }
+      let events = SyncEvents()
+      managers = [
+        try await .create(
+          storeAt: scratch.store("0"), directory: memory, document: "main",
+          options: .init(client: "0", environment: environment)),
+        try await .join(
+          storeAt: scratch.store("1"), directory: memory.view(seed: 2),
+          options: .init(
+            client: "1", delegate: delegate, events: events, environment: environment)),
+      ]
+      databases = [first, try DatabaseQueue(path: scratch.store("1"))]
+      heard = events.stream()
+    }
+
+    /// Executes statements as the application of a device.
+    func edit(_ device: Int, _ sql: String, _ arguments: StatementArguments = []) throws {
+      try databases[device].write { try $0.execute(sql: sql, arguments: arguments) }
+    }
+
+    /// Returns the rows of a device's tables, by table and key.
+    func rows(_ device: Int) throws -> [String: [[Value]: String]] {
+      try databases[device].read { database in
+        try Self.keys.mapValues { $0 }.reduce(into: [:]) { tables, entry in
+          let rows = try Row.fetchAll(database, sql: "SELECT * FROM \(entry.key)")
+          tables[entry.key] = Dictionary(
+            uniqueKeysWithValues: rows.map { row in
+              (
+                entry.value.map { name in
+                  switch (row[name] as DatabaseValue).storage {
+                  case .int64(let number): .integer(number)
+                  case .string(let text): .text(text)
+                  default: .null
+                  }
+                }, row.description
+              )
+            })
+        }
+      }
+    }
+
+    /// Synchronizes the second device, and returns the changes that it has told.
+    func changes(_ body: () async throws -> Void) async throws -> [RowChanges] {
+      try await body()
+      managers[1].events.send(.vacuumed(VacuumReport()))
+      var changes: [RowChanges] = []
+      for await event in heard {
+        if case .rowsChanged(let told) = event { changes.append(told) }
+        if case .vacuumed = event { break }
+      }
+      return changes
+    }
+  }
+
+  /// Replays what was told over the rows from before; the result must be the rows from after.
+  private func expect(
+    _ changes: [RowChanges], lead before: [String: [[Value]: String]],
+    to after: [String: [[Value]: String]], sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    for (name, rows) in before {
+      var keys = Set(rows.keys)
+      var touched: Set<[Value]> = []
+      for table in changes.flatMap(\.tables) where table.name.text == name {
+        #expect(table.keyColumns.map(\.text) == Pair.keys[name], sourceLocation: sourceLocation)
+        #expect(table.isComplete, sourceLocation: sourceLocation)
+        for key in table.deleted {
+          #expect(keys.remove(key) != nil, "\(name) \(key)", sourceLocation: sourceLocation)
+        }
+        for key in table.inserted {
+          #expect(keys.insert(key).inserted, "\(name) \(key)", sourceLocation: sourceLocation)
+        }
+        for key in table.updated {
+          #expect(keys.contains(key), "\(name) \(key)", sourceLocation: sourceLocation)
+        }
+        touched.formUnion(table.inserted + table.updated)
+      }
+      #expect(
+        keys == Set(after[name, default: [:]].keys), "\(name)", sourceLocation: sourceLocation)
+      for (key, row) in after[name, default: [:]] where rows[key] != row {
+        #expect(touched.contains(key), "\(name) \(key)", sourceLocation: sourceLocation)
+      }
+    }
+  }
+
+  /// Returns a statement that edits some of few rows, so that devices meet.
+  private func randomEdit(_ random: inout SeededRandom) -> (String, StatementArguments) {
+    let number = Int.random(in: 1...6, using: &random)
+    let text = ["a", "b", "c", "d"].randomElement(using: &random) ?? "a"
+    switch Int.random(in: 0..<13, using: &random) {
+    case 0: return ("INSERT OR IGNORE INTO tag(name) VALUES(?)", [text])
+    case 1: return ("UPDATE OR IGNORE tag SET name = ? WHERE id = ?", [text, number])
+    case 2: return ("DELETE FROM tag WHERE id = ?", [number])
+    case 3: return ("UPDATE OR REPLACE tag SET name = ? WHERE id = ?", [text, number])
+    case 4:
+      return ("INSERT INTO note(title, tag) SELECT ?, (SELECT max(id) FROM tag)", [text])
+    case 5: return ("UPDATE note SET title = title || ? WHERE id = ?", [text, number])
+    case 6: return ("DELETE FROM note WHERE id = ?", [number])
+    case 7: return ("INSERT OR REPLACE INTO page VALUES(?, ?)", [text, number])
+    case 8: return ("DELETE FROM page WHERE key = ?", [text])
+    case 9: return ("INSERT OR REPLACE INTO plain VALUES(?, ?, ?)", [text, number, text])
+    case 10: return ("UPDATE OR IGNORE plain SET number = ? WHERE key = ?", [number, text])
+    case 11: return ("DELETE FROM plain WHERE number = ?", [number])
+    default:
+      return (
+        "INSERT OR IGNORE INTO link SELECT (SELECT max(id) FROM note), key FROM page LIMIT 1", []
+      )
+    }
+  }
+
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func whatIsToldIsWhatHasChanged(seed: UInt64) async throws {
+    let pair = try await Pair()
+    var random = SeededRandom(seed: seed)
+    var toldCount = 0
+    for _ in 0..<25 {
+      for device in 0...1 {
+        for _ in 0..<Int.random(in: 0...4, using: &random) {
+          let (sql, arguments) = randomEdit(&random)
+          try pair.edit(device, sql, arguments)
+        }
+      }
+      try await pair.managers[0].synchronize()
+      let before = try pair.rows(1)
+      let changes = try await pair.changes { try await pair.managers[1].synchronize() }
+      toldCount += changes.flatMap(\.tables).count
+      expect(changes, lead: before, to: try pair.rows(1))
+    }
+    #expect(toldCount > 10)
+  }
+
+  @Test func changesNameTheirAuthorsAndWhetherTriggersRan() async throws {
+    let pair = try await Pair()
+    try pair.edit(0, "INSERT INTO page VALUES('x', '1')")
+    try await pair.managers[0].synchronize()
+    let told = try await pair.changes { try await pair.managers[1].synchronize() }
+    #expect(told.map(\.authors) == [[pair.managers[0].binding.client]])
+    #expect(told.map(\.mayConcernOtherTables) == [false])
+    #expect(told.flatMap(\.tables).map(\.inserted) == [[[.text("x")]]])
+    // Nothing to apply, nothing to tell; own edits were made by the application.
+    try pair.edit(1, "INSERT INTO page VALUES('y', '1')")
+    #expect(try await pair.changes { try await pair.managers[1].synchronize() }.isEmpty)
+  }
+
+  @Test func triggersMayConcernOtherTables() async throws {
+    let pair = try await Pair(
+      extra: """
+        CREATE VIRTUAL TABLE found USING fts5(body);
+        CREATE TRIGGER fill AFTER INSERT ON page BEGIN
+          INSERT INTO found VALUES(NEW.body);
+        END;
+        """)
+    try pair.edit(0, "INSERT INTO page VALUES('x', '1')")
+    try await pair.managers[0].synchronize()
+    let told = try await pair.changes { try await pair.managers[1].synchronize() }
+    #expect(told.map(\.mayConcernOtherTables) == [true])
+  }
+
+  @Test func beyondTheBoundATableChangesAsAWhole() async throws {
+    let pair = try await Pair()
+    let add = """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+      INSERT INTO page SELECT ? || i, '' FROM n
+      """
+    for (count, isComplete) in [(RowChanges.bound, true), (RowChanges.bound + 1, false)] {
+      try pair.edit(0, add, [count, "\(count)-"])
+      try await pair.managers[0].synchronize()
+      let told = try await pair.changes { try await pair.managers[1].synchronize() }
+      #expect(told.flatMap(\.tables).map(\.isComplete) == [isComplete])
+      #expect(told.flatMap(\.tables).map(\.inserted.count) == [isComplete ? count : 0])
+    }
+  }
+
+  @Test func aConflictThatIsAnsweredChangesRows() async throws {
+    let pair = try await Pair()
+    try pair.edit(0, "INSERT INTO page VALUES('x', '1')")
+    try await pair.managers[0].synchronize()
+    try await pair.managers[1].synchronize()
+    try pair.edit(1, "UPDATE page SET body = 'own'")
+    try pair.edit(0, "UPDATE page SET body = 'other'")
+    try await pair.managers[0].synchronize()
+    // What was told so far is taken.
+    _ = try await pair.changes { try await pair.managers[1].synchronize() }
+    let number = try #require(try await pair.managers[1].conflicts().first?.number)
+    let told = try await pair.changes {
+      _ = try await pair.managers[1].restoreConflict(number)
+    }
+    #expect(told.flatMap(\.tables).map(\.updated) == [[[.text("x")]]])
+    #expect(told.map(\.authors) == [[]])
+  }
+
+  @Test func anExchangeOfContentChangesTablesAsAWhole() async throws {
+    let pair = try await Pair()
+    try pair.edit(0, "INSERT INTO page VALUES('x', '1')")
+    try await pair.managers[0].reset()
+    let told = try await pair.changes { try await pair.managers[1].synchronize() }
+    #expect(told.flatMap(\.tables).contains { $0.name.text == "page" && !$0.isComplete })
+  }
+
+  /// Reads the rows on the application's connection before the commit.
+  private final class Reader: SyncDelegate {
+    let database = Mutex<DatabaseQueue?>(nil)
+    let seen = Mutex<[(told: RowChanges, bodies: [String])]>([])
+
+    func willCommit(_ changes: RowChanges) {
+      do {
+        let bodies = try database.withLock {
+          try $0?.read { try String.fetchAll($0, sql: "SELECT body FROM page") } ?? []
+        }
+        seen.withLock { $0.append((changes, bodies)) }
+      } catch {
+        Issue.record(error)
+      }
+    }
+  }
+
+  @Test func theDelegateHearsBeforeTheCommit() async throws {
+    let reader = Reader()
+    let pair = try await Pair(delegate: reader)
+    reader.database.withLock { $0 = pair.databases[1] }
+    try pair.edit(0, "INSERT INTO page VALUES('x', '1')")
+    try await pair.managers[0].synchronize()
+    let told = try await pair.changes { try await pair.managers[1].synchronize() }
+    #expect(reader.seen.withLock { $0.map(\.told) } == told)
+    #expect(reader.seen.withLock { $0.map(\.bodies) } == [[]])
+    #expect(try pair.rows(1)["page"]?.count == 1)
+  }
+}
