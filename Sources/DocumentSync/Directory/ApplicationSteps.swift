@@ -43,7 +43,7 @@ struct ApplicationSteps {
       .malformedFile, path: files.directory.location,
       "There are documents, and the file that says to which application they belong is missing, or "
         + "has not arrived.",
-      remedy: UnreadableDocument.remedy)
+      remedy: DocumentDescription.Unreadable.remedy)
   }
 
   /// Finds the application, or creates it if permitted.

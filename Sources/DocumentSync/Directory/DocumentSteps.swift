@@ -86,9 +86,9 @@ struct DocumentSteps {
 
   /// Returns the same documents as ``all()``, and those whose file is missing
   /// or cannot be read.
-  func look() throws -> (found: [Found], unreadable: [UnreadableDocument]) {
+  func look() throws -> (found: [Found], unreadable: [DocumentDescription.Unreadable]) {
     var documents: [String: Found] = [:]
-    var unreadable: [UnreadableDocument] = []
+    var unreadable: [DocumentDescription.Unreadable] = []
     for name in try files.listIfPresent(DirectoryLayout.documents, as: DocumentName.self) {
       guard let found = try find(name, unreadable: { unreadable.append($0) }) else { continue }
       if let other = documents[found.file.identifier], other.counts(over: found) { continue }
@@ -106,7 +106,7 @@ struct DocumentSteps {
   /// - Parameter unreadable: Called if the document's file is missing or cannot
   ///   be read.
   func find(
-    _ name: DocumentName, unreadable: (UnreadableDocument) -> Void = { _ in }
+    _ name: DocumentName, unreadable: (DocumentDescription.Unreadable) -> Void = { _ in }
   ) throws -> Found? {
     let layout = DirectoryLayout.Document(name)
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
@@ -115,7 +115,7 @@ struct DocumentSteps {
         listing.deleted.isEmpty
       {
         unreadable(
-          UnreadableDocument(
+          DocumentDescription.Unreadable(
             name: name, path: layout.folder.description, isMissing: true, isDeleted: false,
             detail: "generation \(life)"))
       }
@@ -143,7 +143,7 @@ struct DocumentSteps {
       context.environment.logger.notice("document \(name): \(error)")
       if (error as? DirectoryError)?.code != .notFound {
         unreadable(
-          UnreadableDocument(
+          DocumentDescription.Unreadable(
             name: name, path: path.description, isMissing: false,
             isDeleted: listing.isDeleted(counting.ordinal),
             detail: "\(error)"))
@@ -355,7 +355,7 @@ struct DocumentSteps {
   }
 
   private func missing(
-    _ identifier: String?, among alive: [Found], _ unreadable: [UnreadableDocument]
+    _ identifier: String?, among alive: [Found], _ unreadable: [DocumentDescription.Unreadable]
   ) -> SyncError {
     // The unreadable document may be the wanted one.
     if let document = unreadable.first(where: { !$0.isDeleted }) { return damaged(document) }
@@ -368,11 +368,11 @@ struct DocumentSteps {
         : "There are: \(Self.list(alive)).")
   }
 
-  private func damaged(_ document: UnreadableDocument) -> SyncError {
+  private func damaged(_ document: DocumentDescription.Unreadable) -> SyncError {
     context.error(
       .malformedFile, path: files.directory.location + "/" + document.path,
       "The file that describes a document is \(document.fault).",
-      remedy: UnreadableDocument.remedy, detail: document.detail)
+      remedy: DocumentDescription.Unreadable.remedy, detail: document.detail)
   }
 
   private static func list(_ documents: [Found]) -> String {

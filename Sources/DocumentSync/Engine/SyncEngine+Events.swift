@@ -42,7 +42,7 @@ extension SyncEngine {
   ///
   /// Each iteration is an observer of its own, which gets every event, in order, from the moment when its
   /// iterator was made. While ``capacity`` events wait for an observer, it gets no further ones; the next
-  /// event afterwards is ``SyncEngine.Event/missed(_:)``. The sequence ends when the engine is closed.
+  /// event afterwards is ``SyncEngine/Event/missed(_:)``. The sequence ends when the engine is closed.
   public final class Events: AsyncSequence, Sendable {
     /// The elements of the sequence.
     public typealias Element = SyncEngine.Event

@@ -97,7 +97,7 @@ public final class ApplicationSyncManager: Sendable {
   /// Returns the documents in the directory that
   /// ``listDocuments(measuring:onProgress:)`` leaves out because the files that
   /// describe them cannot be read.
-  public func listUnreadableDocuments() async throws -> [UnreadableDocument] {
+  public func listUnreadableDocuments() async throws -> [DocumentDescription.Unreadable] {
     try await run(ListUnreadableOperation(directory: directory, environment: environment))
   }
 

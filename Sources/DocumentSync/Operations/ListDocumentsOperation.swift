@@ -44,7 +44,7 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
 }
 
 /// Lists the documents whose describing files cannot be read, in order of path.
-final class ListUnreadableOperation: SyncOperation<[UnreadableDocument]>, @unchecked Sendable {
+final class ListUnreadableOperation: SyncOperation<[DocumentDescription.Unreadable]>, @unchecked Sendable {
   private let directory: any SharedDirectory
 
   init(directory: any SharedDirectory, environment: SyncEnvironment) {
@@ -52,7 +52,7 @@ final class ListUnreadableOperation: SyncOperation<[UnreadableDocument]>, @unche
     super.init("list the documents", environment: environment)
   }
 
-  override func perform() async throws -> [UnreadableDocument] {
+  override func perform() async throws -> [DocumentDescription.Unreadable] {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)

@@ -1,26 +1,27 @@
 /// An application's notes about itself, a client or a document, for its own
 /// use: names with JSON values.
-public typealias SyncUserInfo = [String: SyncUserInfoValue]
-
-/// A JSON value.
-public enum SyncUserInfoValue: Hashable, Sendable {
-  /// Nothing.
-  case null
-  /// True or false.
-  case boolean(Bool)
-  /// A whole number.
-  case integer(Int64)
-  /// Any other number that is finite.
-  case number(Double)
-  /// A text of any length.
-  case text(String)
-  /// Values in order.
-  case list([SyncUserInfoValue])
-  /// Values by name.
-  case dictionary([String: SyncUserInfoValue])
+public typealias SyncUserInfo = [String: SyncDescriptions.UserInfoValue]
+extension SyncDescriptions {
+  /// A JSON value.
+  public enum UserInfoValue: Hashable, Sendable {
+    /// Nothing.
+    case null
+    /// True or false.
+    case boolean(Bool)
+    /// A whole number.
+    case integer(Int64)
+    /// Any other number that is finite.
+    case number(Double)
+    /// A text of any length.
+    case text(String)
+    /// Values in order.
+    case list([SyncDescriptions.UserInfoValue])
+    /// Values by name.
+    case dictionary([String: SyncDescriptions.UserInfoValue])
+  }
 }
 
-extension SyncUserInfoValue: Codable {
+extension SyncDescriptions.UserInfoValue: Codable {
   /// Reads any JSON value.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -34,10 +35,10 @@ extension SyncUserInfoValue: Codable {
       self = .number(value)
     } else if let value = Self.value(container, String.self) {
       self = .text(value)
-    } else if let value = Self.value(container, [SyncUserInfoValue].self) {
+    } else if let value = Self.value(container, [SyncDescriptions.UserInfoValue].self) {
       self = .list(value)
     } else {
-      self = .dictionary(try container.decode([String: SyncUserInfoValue].self))
+      self = .dictionary(try container.decode([String: SyncDescriptions.UserInfoValue].self))
     }
   }
 
@@ -68,7 +69,7 @@ extension SyncUserInfoValue: Codable {
   }
 }
 
-extension SyncUserInfoValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+extension SyncDescriptions.UserInfoValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral
 {
   /// Text.

@@ -9,7 +9,7 @@ struct UnreadableDocumentJSON: Encodable, Sendable {
   var isDeleted: Bool
   var detail: String
 
-  init(_ document: UnreadableDocument) {
+  init(_ document: DocumentDescription.Unreadable) {
     folder = document.name.description
     path = document.path
     isMissing = document.isMissing

@@ -47,7 +47,7 @@ struct Documents: Verb {
       lines += [
         "a\(document.isDeleted ? " deleted" : "") document that cannot be read: the file that "
           + "describes it is \(document.fault)",
-        "  path: \(document.path)", "  next: \(UnreadableDocument.remedy.commandText)",
+        "  path: \(document.path)", "  next: \(DocumentDescription.Unreadable.remedy.commandText)",
       ]
     }
     return Outcome(
