@@ -44,7 +44,7 @@ public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
     return base
   }
 
-  /// See ``SharedDirectory/changes()``.
+  /// See `SharedDirectory.changes()`.
   public func changes() -> AsyncStream<Void>? { base.changes() }
 
   /// The location of the base.

@@ -56,7 +56,7 @@ public final class CountingDirectory: SharedDirectory {
     try base.check(for: access)
   }
 
-  /// See ``SharedDirectory/changes()``.
+  /// See `SharedDirectory.changes()`.
   public func changes() -> AsyncStream<Void>? { base.changes() }
 
   /// See `SharedDirectory`.

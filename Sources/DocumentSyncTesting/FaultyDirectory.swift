@@ -137,7 +137,7 @@ public final class FaultyDirectory: SharedDirectory {
     try perform(.check, .root) { _ in try base.check(for: access) }
   }
 
-  /// See ``SharedDirectory/changes()``.
+  /// See `SharedDirectory.changes()`.
   public func changes() -> AsyncStream<Void>? { base.changes() }
 
   /// See `SharedDirectory`.
