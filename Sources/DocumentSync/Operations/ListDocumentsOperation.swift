@@ -44,7 +44,9 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
 }
 
 /// Lists the documents whose describing files cannot be read, in order of path.
-final class ListUnreadableOperation: SyncOperation<[DocumentDescription.Unreadable]>, @unchecked Sendable {
+final class ListUnreadableOperation: SyncOperation<[DocumentDescription.Unreadable]>,
+  @unchecked Sendable
+{
   private let directory: any SharedDirectory
 
   init(directory: any SharedDirectory, environment: SyncEnvironment) {
