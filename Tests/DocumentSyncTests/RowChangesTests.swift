@@ -178,6 +178,35 @@ import Testing
     #expect(try await pair.changes { try await pair.managers[1].synchronize() }.isEmpty)
   }
 
+  /// Several change sets are applied in one transaction.
+  @Test func aTransactionTellsWhatHasBecomeOfEachRow() async throws {
+    let pair = try await Pair()
+    let edits = [
+      "INSERT INTO plain VALUES('gone', 1, ''), ('new', 1, ''), ('old', 1, '')",
+      "DELETE FROM plain WHERE key = 'gone'; UPDATE plain SET body = '1' WHERE key = 'new'",
+    ]
+    try pair.edit(0, "INSERT INTO plain VALUES('again', 1, '')")
+    try await pair.managers[0].synchronize()
+    _ = try await pair.changes { try await pair.managers[1].synchronize() }
+    for edit in edits {
+      try pair.edit(0, edit)
+      try await pair.managers[0].synchronize()
+    }
+    try pair.edit(0, "DELETE FROM plain WHERE key = 'again'")
+    try await pair.managers[0].synchronize()
+    try pair.edit(0, "INSERT INTO plain VALUES('again', 1, '2')")
+    try await pair.managers[0].synchronize()
+    let told = try await pair.changes { try await pair.managers[1].synchronize() }
+    let tables = told.flatMap(\.tables)
+    #expect(tables.count == 1)
+    #expect(
+      Set(tables.flatMap(\.inserted)) == [
+        [.text("new"), .integer(1)], [.text("old"), .integer(1)],
+      ])
+    #expect(tables.flatMap(\.updated) == [[.text("again"), .integer(1)]])
+    #expect(tables.flatMap(\.deleted) == [])
+  }
+
   @Test func triggersMayConcernOtherTables() async throws {
     let pair = try await Pair(
       extra: """
