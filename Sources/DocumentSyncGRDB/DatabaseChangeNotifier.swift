@@ -46,8 +46,10 @@ public final class DatabaseChangeNotifier: Sendable {
     }
   }
 
-  /// Notifies the database until the task is cancelled or the document's manager is closed. Throws the
-  /// error of the database if it cannot be notified, as when it was closed. It can be called once.
+  /// Notifies the database until the task is cancelled or the document's manager is closed. An engine closes
+  /// it when the engine is closed, when the document is removed from it, and when another file takes the
+  /// place of the store. Throws the error of the database if it cannot be notified, for example because it
+  /// was closed. Call it once.
   public func run() async throws {
     for await _ in signals {
       let changed = pending.withLock { pending in

@@ -459,7 +459,7 @@ import Testing
     let pair = try await Pair(automaticallySync: false)
     _ = try await pair.engine.synchronize()
     let copy = pair.path + ".copy"
-    try await DatabaseQueue(path: pair.path).backup(to: DatabaseQueue(path: copy))
+    try DatabaseQueue(path: pair.path).backup(to: DatabaseQueue(path: copy))
     _ = try await pair.fleet.managers[1].close()
     for suffix in ["-wal", "-shm", "-journal"]
     where FileManager.default.fileExists(atPath: pair.path + suffix) {
@@ -473,7 +473,16 @@ import Testing
     #expect(try await pair.engine.synchronize()[pair.path]?.get().sent.isEmpty == false)
     try await pair.fleet[0].synchronize()
     #expect(try pair.fleet[0].notes().contains("new=file"))
+    // The events of the document go on.
+    try pair.fleet[0].put("other", "1")
+    try await pair.fleet[0].synchronize()
+    _ = try await pair.engine.synchronize()
     try await pair.end()
+    var changes = 0
+    for await event in pair.events {
+      if case .documentEvent(_, .rowsChanged) = event { changes += 1 }
+    }
+    #expect(changes == 1)
   }
 
   @Test func documentsAreAddedAndRemoved() async throws {

@@ -3,10 +3,10 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Keeps one document of an engine the same.
+/// Synchronizes one document of an engine.
 ///
-/// It runs one synchronization at a time, when its ``SyncSchedule`` says so. What may block, such as a look at
-/// the file system, runs on threads of its own.
+/// It runs one synchronization at a time, when its ``SyncSchedule`` says so. Calls that may block, such as those
+/// of the file system, run on threads of Dispatch.
 actor DocumentKeeper {
   typealias Outcome = Result<SyncReport, SyncError>
   private typealias Waiter = CheckedContinuation<Outcome, Never>
@@ -65,9 +65,6 @@ actor DocumentKeeper {
     options.environment.storeInUseTimeLimit = max(
       options.environment.storeInUseTimeLimit, Self.storeInUseTimeLimit)
     self.options = options
-    options.events.relay { [events, path] event in
-      if let event { events.send(.documentEvent(document: path, event)) }
-    }
   }
 
   deinit {
@@ -187,6 +184,7 @@ actor DocumentKeeper {
       _ = await opening.result
     }
     await closeManager()
+    document.options.events.finish()
   }
 
   /// What the keeper is doing.
@@ -278,6 +276,9 @@ actor DocumentKeeper {
     guard !isClosed else { throw SyncError.engineClosed("open the store") }
     if let manager { return manager }
     if let opening { return try await opening.value }
+    var options = options
+    // A manager that is closed ends its events; the next one has others.
+    options.events = relayedEvents()
     let opening = Task { [path, document, options] in
       try await DocumentSyncManager.open(
         storeAt: path, directory: document.directory, options: options)
@@ -287,6 +288,21 @@ actor DocumentKeeper {
     self.opening = nil
     manager = try result.get()
     return try result.get()
+  }
+
+  /// The events of one manager, which come to the observers of the engine and of the document.
+  private func relayedEvents() -> SyncEvents {
+    let relayed = SyncEvents()
+    relayed.relay { [events, path, observed = document.options.events] event in
+      guard let event else { return }
+      events.send(.documentEvent(document: path, event))
+      if case .stateChanged(let state) = event {
+        observed.enter(state)
+      } else {
+        observed.send(event)
+      }
+    }
+    return relayed
   }
 
   /// Closes the store if another file has taken its place, which is another database or an older state

@@ -1,4 +1,4 @@
-/// The time that an engine goes by: it never goes backwards, and begins anywhere.
+/// The clock of an engine. Its time never goes backwards; only differences of times have a meaning.
 package struct EngineClock: Sendable {
   /// Returns the present time.
   package var now: @Sendable () -> Duration

@@ -2,10 +2,12 @@ import SyncModel
 import SyncStore
 import Synchronization
 
-/// The delegate of a document of an engine. While it decides, the engine refuses to wait for itself.
+/// The delegate of a document of an engine. While it decides, calls of the engine throw an error, since the
+/// engine waits for the delegate.
 ///
-/// A question that was answered with ``SyncQuestion/Decision/stop`` is not asked again before the
-/// application calls ``SyncEngine/synchronize(_:)``: the engine tries now and then, and a person was asked.
+/// After the answer ``SyncQuestion/Decision/stop``, it does not ask the same question again before the
+/// application calls ``SyncEngine/synchronize(_:)``, ``SyncEngine/fetchChanges(_:)`` or
+/// ``SyncEngine/sendChanges(_:)``: the engine tries again by itself, and would disturb a person each time.
 final class EngineDelegate: SyncDelegate {
   /// Stands for an engine.
   final class Engine: Sendable {}

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Limits how many synchronizations run at once. Those with the greatest priority come first, and of these
-/// those that have waited longest.
+/// Limits how many synchronizations run at once. The one with the greatest priority comes first; of several
+/// with the same priority, the one that has waited longest.
 final class EngineSlots: Sendable {
   private struct Waiter {
     var number: UInt64

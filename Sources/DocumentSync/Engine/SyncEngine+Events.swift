@@ -18,13 +18,14 @@ extension SyncEngine {
     /// An event of the document, such as rows that have changed. It comes before the event with the
     /// report.
     case documentEvent(document: String, SyncEvent)
-    /// A synchronization has failed; `retry` says when the engine tries again.
+    /// A synchronization, ``SyncEngine/fetchChanges(_:)``, ``SyncEngine/sendChanges(_:)`` or closing the store
+    /// has failed; `retry` says when another attempt may succeed. The engine repeats synchronizations only.
     case failed(document: String, SyncError, retry: SyncError.Retry)
     /// The shared directory is away: the engine waits until it is there.
     case directoryAway(document: String)
     /// The shared directory is there again.
     case directoryReturned(document: String)
-    /// A synchronization was cancelled.
+    /// A synchronization, ``SyncEngine/fetchChanges(_:)`` or ``SyncEngine/sendChanges(_:)`` was cancelled.
     case cancelled(document: String)
     /// The document needs a decision. The engine goes on when ``SyncEngine/synchronize(_:)`` is called, or
     /// when the decision was made in another process.

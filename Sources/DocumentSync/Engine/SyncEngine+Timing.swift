@@ -1,10 +1,9 @@
 extension SyncEngine {
   /// How long an engine waits for what.
   public struct Timing: Hashable, Sendable {
-    /// How long nothing must have changed before a change is synchronized, so that what belongs together
-    /// goes together.
+    /// How long the engine waits after a change for further changes, to synchronize them together.
     public var quietTime: Duration = .milliseconds(10)
-    /// After which time a change is synchronized although others follow it all the time.
+    /// How long a change waits at most while further changes follow it.
     public var longestDelay: Duration = .seconds(2)
     /// The time between two synchronizations without any other reason.
     public var interval: Duration = .seconds(300)

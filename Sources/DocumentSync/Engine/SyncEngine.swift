@@ -3,21 +3,21 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Keeps documents the same by itself: synchronizes each of them when there is a reason.
+/// Synchronizes documents by itself, each of them whenever there is a reason.
 ///
 /// Reasons are edits of the store by any program, changes in the shared directory, the return of a
-/// directory that was away, an interval, and calls of ``synchronize(_:)``; see ``SyncReason``. Failures
-/// that may pass are repeated after pauses that grow; see ``SyncError/Retry``. Nothing that is pending is
-/// ever dropped: each synchronization sends and receives all that there is.
+/// directory that was away, an interval, and calls of ``synchronize(_:)``; see ``SyncReason``. After a
+/// failure that may pass, the engine tries again, with growing pauses; see ``SyncError/Retry``. No edit is
+/// missed: each synchronization sends and receives all edits that wait.
 ///
 /// ```swift
 /// let engine = SyncEngine(documents: [.init(storeAt: path)])
 /// try await engine.run()  // until the task is cancelled
 /// ```
 ///
-/// A delegate of a document must not wait for the engine, which waits for it: calls of the engine within
-/// the delegate's functions throw `storeInUse`, also in a `Task` that such a function begins. Use
-/// `Task.detached` there.
+/// The engine waits for the delegate of a document, so the delegate must not wait for the engine: in
+/// ``SyncDelegate/decide(_:)-(SyncQuestion)`` and ``SyncDelegate/answer(_:)``, calls that wait for the engine
+/// throw `storeInUse`, also in a `Task` that the function begins. Use `Task.detached` there.
 public actor SyncEngine {
   /// A document of an engine.
   public struct Document: Sendable {
@@ -77,7 +77,7 @@ public actor SyncEngine {
   /// Creates an engine. It does nothing before a call.
   ///
   /// - Parameters:
-  ///   - documents: The documents; those of a path that is named twice count once.
+  ///   - documents: The documents. If several have the same store, the engine takes the first.
   ///   - timing: How long the engine waits for what.
   ///   - automaticallySync: Whether ``run()`` synchronizes by itself; otherwise only
   ///     ``synchronize(_:)``, ``fetchChanges(_:)`` and ``sendChanges(_:)`` do.

@@ -1,7 +1,7 @@
 /// When a document is to be synchronized next, and why.
 ///
 /// A value without clock, tasks and files: the engine tells it what has happened, and asks it what is
-/// due. A reason that is noted stays until a synchronization that began after it has succeeded.
+/// due. It keeps a reason until a synchronization that began after it succeeds, or is cancelled.
 struct SyncSchedule {
   /// Why no synchronization is due by itself.
   enum Hold: Hashable, Sendable {
@@ -47,8 +47,8 @@ struct SyncSchedule {
   /// The reasons that no synchronization has begun for yet.
   var reasons: Set<SyncEngine.SyncReason> { Set(noted.keys) }
 
-  /// Notes a reason. A request ends each hold, and a directory that returns ends that of a directory
-  /// that was away; both end the pause after a failure.
+  /// Notes a reason. A request ends every hold. The return of the directory ends the hold `directoryAway`.
+  /// Both end the pause after a failure.
   mutating func note(_ reason: SyncEngine.SyncReason, at now: Duration) {
     noted[reason] = Noted(first: noted[reason]?.first ?? now, last: now)
     switch reason {
@@ -137,8 +137,8 @@ struct SyncSchedule {
     setTimer(now, random)
   }
 
-  /// Ends a synchronization that was cancelled: it is as if it had not begun, and is not due by itself
-  /// before the next reason.
+  /// Ends a synchronization that was cancelled, and drops its reasons: the next one is due at the next
+  /// reason, at the latest after the interval.
   mutating func cancel(at now: Duration, random: UInt64) {
     begun = nil
     setTimer(now, random)

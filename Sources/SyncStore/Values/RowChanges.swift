@@ -21,8 +21,9 @@ public struct RowChanges: Hashable, Sendable {
     public var updated: [[Value]] = []
     /// The keys of the deleted rows, which they had before.
     public var deleted: [[Value]] = []
-    /// Whether the keys are those of all changed rows. Otherwise there are no keys: more than
-    /// ``RowChanges/bound`` rows have changed, or the content of the whole table was exchanged.
+    /// Whether the keys of all changed rows are here. If not, no keys are here: more than
+    /// ``RowChanges/bound`` rows have changed, their keys have more than 1 MiB, or the rows cannot be named,
+    /// for example because the content of the whole table was exchanged.
     public var isComplete = true
 
     /// Creates a table without changes.

@@ -7,12 +7,12 @@ import SyncStore
 /// `docsync watch`
 struct Watch: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Keep databases the same by itself, until it is stopped.",
+    abstract: "Synchronize databases whenever something changes, until you stop it.",
     discussion: """
       Synchronizes at once, and then whenever a program edits a database, another device sends \
       something, or the shared directory returns. Where the system does not report changes, as on \
       network mounts, it looks every 15 seconds. \
-      Stop it with Ctrl-C or SIGTERM; it continues where it was.
+      Stop it with Ctrl-C or SIGTERM; the next call continues.
       """
         + examples(
           "docsync watch notes.db", "docsync watch notes.db shop.db --json",
@@ -29,14 +29,14 @@ struct Watch: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "The time between two looks without any other reason (default: 300 s, where changes are not reported 15 s).",
+      "How long to wait for a change before synchronizing anyway (default: 300 s; 15 s where the system does not report changes).",
       valueName: "SECONDS"))
   var interval: Int?
 
   @Flag(help: "Do not rely on the system's reports of changes in the shared directory.")
   var poll = false
 
-  @Flag(help: "End as soon as nothing is to be done.")
+  @Flag(help: "End as soon as each database is synchronized, or its synchronization has failed.")
   var onceIdle = false
 
   @OptionGroup var output: OutputOptions
