@@ -17,6 +17,7 @@ import Synchronization
 public final class DatabaseChangeNotifier: Sendable {
   private struct Pending {
     var tables: Set<String> = []
+    /// Whether further tables may have changed as well.
     var isWhole = false
   }
 
@@ -47,27 +48,52 @@ public final class DatabaseChangeNotifier: Sendable {
   }
 
   /// Notifies the database until the task is cancelled or the document's manager is closed. An engine closes
-  /// it when the engine is closed, when the document is removed from it, and when another file takes the
-  /// place of the store. Throws the error of the database if it cannot be notified, for example because it
+  /// it when the engine is closed, and when the document is removed from it. Throws the error of the database if it cannot be notified, for example because it
   /// was closed. Call it once.
   public func run() async throws {
     for await _ in signals {
-      let changed = pending.withLock { pending in
-        defer { pending = Pending() }
-        return pending
-      }
-      try await database.writeWithoutTransaction { database in
-        // It takes no lock of the database: nothing is written.
-        try database.inTransaction(.deferred) {
-          if changed.isWhole {
-            try database.notifyChanges(in: .fullDatabase)
-          } else {
-            for table in changed.tables where try database.tableExists(table) {
-              try database.notifyChanges(in: Table(table))
-            }
-          }
-          return .commit
+      while let changed = take() {
+        do {
+          try await notify(changed)
+        } catch let error as DatabaseError where Self.isBusy(error) {
+          // The synchronization writes already what comes next.
+          putBack(changed)
+          do { try await Task.sleep(for: .milliseconds(20)) } catch { return }
         }
+      }
+    }
+  }
+
+  private static func isBusy(_ error: DatabaseError) -> Bool {
+    [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode)
+  }
+
+  private func take() -> Pending? {
+    pending.withLock { pending in
+      defer { pending = Pending() }
+      return pending.tables.isEmpty ? nil : pending
+    }
+  }
+
+  private func putBack(_ changed: Pending) {
+    pending.withLock { pending in
+      pending.tables.formUnion(changed.tables)
+      pending.isWhole = pending.isWhole || changed.isWhole
+    }
+  }
+
+  private func notify(_ changed: Pending) async throws {
+    try await database.writeWithoutTransaction { database in
+      // Nothing is written; the schema may be read.
+      try database.inTransaction(.deferred) {
+        if changed.isWhole {
+          try database.notifyChanges(in: .fullDatabase)
+        } else {
+          for table in changed.tables where try database.tableExists(table) {
+            try database.notifyChanges(in: Table(table))
+          }
+        }
+        return .commit
       }
     }
   }

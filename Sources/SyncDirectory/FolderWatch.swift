@@ -106,7 +106,8 @@ enum FileSystemKind {
   }
 
   private static let remoteTypes: Set = [
-    "cifs", "smb3", "smbfs", "9p", "vboxsf", "prl_fs", "afs", "ceph", "coda", "ncpfs", "virtiofs",
+    "autofs", "cifs", "smb3", "smbfs", "9p", "vboxsf", "prl_fs", "afs", "ceph", "coda", "ncpfs",
+    "virtiofs",
     "davfs", "gfs2", "ocfs2", "lustre", "glusterfs",
   ]
 }
@@ -239,9 +240,13 @@ enum FileSystemKind {
       }
       guard let folder = folders[number] else { return true }
       if mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED) != 0 {
-        if mask & IN_MOVE_SELF != 0, folder != root { inotify_rm_watch(descriptor, number) }
         folders[number] = nil
-        return folder != root
+        guard folder != root else { return false }
+        guard mask & IN_MOVE_SELF != 0 else { return true }
+        // It may have another place in the tree, at which the number stays the same.
+        inotify_rm_watch(descriptor, number)
+        hasChanged = true
+        return add(folder)
       }
       guard interest.includes(name) else { return true }
       hasChanged = true

@@ -78,6 +78,30 @@ import Testing
     try await notifying.value
   }
 
+  /// An ordinary queue does not wait for the synchronization, which goes on writing.
+  @Test(.timeLimit(.minutes(5)))
+  func aQueueThatDoesNotWaitIsNotifiedAllTheSame() async throws {
+    let fleet = try await TestFleet(2)
+    let queue = try DatabaseQueue(path: fleet[1].path)
+    let notifier = DatabaseChangeNotifier(events: fleet[1].events, database: queue)
+    let notifying = Task { try await notifier.run() }
+    let noticed = AsyncStream.makeStream(of: Void.self)
+    let observation = DatabaseRegionObservation(tracking: .fullDatabase).start(
+      in: queue, onError: { Issue.record($0) }, onChange: { _ in noticed.continuation.yield() })
+    var count = 0
+    for number in 0..<20 {
+      try fleet[0].put("\(number)", "other")
+      try await fleet[0].synchronize()
+      try await fleet[1].synchronize()
+      for await _ in noticed.stream { break }
+      count += 1
+    }
+    #expect(count == 20)
+    observation.cancel()
+    try await fleet[1].close()
+    try await notifying.value
+  }
+
   @Test func aDatabaseThatWasClosedEndsTheNotifierWithItsError() async throws {
     let fleet = try await TestFleet(2)
     let pool = try pool(fleet[1])

@@ -231,6 +231,21 @@ import Testing
     #expect(missed == 6)
   }
 
+  /// The first call fails before the engine runs; then the engine waits for the directory all the same.
+  @Test func anEngineThatHasFailedBeforeItRunsWaitsForTheDirectory() async throws {
+    let pair = try await Pair(runs: false)
+    pair.fleet.memory.isAway = true
+    let error = await syncError {
+      _ = try await pair.engine.synchronize()[pair.path]?.get()
+    }
+    #expect(error?.code == .directoryAway)
+    let running = Task { [engine = pair.engine] in try await engine.run() }
+    pair.fleet.memory.isAway = false
+    try await pair.waitForReport()
+    running.cancel()
+    try await running.value
+  }
+
   // MARK: - Ending
 
   @Test func closingEndsTheRun() async throws {
@@ -529,6 +544,17 @@ import Testing
       try await group.waitForAll()
     }
     try await first
+    // One that leaves its slot lets another in.
+    try await slots.take(priority: 0) {
+      await slots.leaving {
+        do {
+          try await slots.take(priority: 0) { order.list.withLock { $0.append(9) } }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+    #expect(order.list.withLock { $0.popLast() } == 9)
     #expect(order.list.withLock { $0 } == [1, 3, 2, 0])
   }
 }

@@ -58,7 +58,7 @@ actor DocumentKeeper {
     self.slots = slots
     self.events = events
     schedule = SyncSchedule(timing, isManual: true)
-    delegate = document.options.delegate.map { EngineDelegate($0, of: engine) }
+    delegate = document.options.delegate.map { EngineDelegate($0, of: engine, slots: slots) }
     var options = document.options
     options.delegate = delegate
     // Another engine, or a command, may synchronize the store at the same moment.
@@ -134,9 +134,12 @@ actor DocumentKeeper {
     let isFetching = extent == .fetching
     events.send(isFetching ? .willFetchChanges(document: path) : .willSendChanges(document: path))
     do {
-      delegate?.askAgain()
-      let manager = try await openManager()
-      let report = try await isFetching ? manager.fetchChanges() : manager.sendChanges()
+      let report = try await slots.take(priority: document.priority) {
+        delegate?.askAgain()
+        if attempt == nil { try await leaveReplacedFile() }
+        let manager = try await openManager()
+        return try await isFetching ? manager.fetchChanges() : manager.sendChanges()
+      }
       events.send(
         isFetching
           ? .didFetchChanges(document: path, report) : .didSendChanges(document: path, report))
@@ -171,18 +174,17 @@ actor DocumentKeeper {
   /// Ends everything, and closes the store.
   func close() async {
     isClosed = true
-    timer?.task.cancel()
-    probe?.cancel()
+    stopTimer()
+    stopProbe()
     watches.cancel()
+    opening?.cancel()
     for waiter in waiters.values {
       waiter.resume(returning: .failure(.engineClosed("synchronize")))
     }
     waiters = [:]
     await cancel()
-    if let opening {
-      // Its error went to those who wanted the store.
-      _ = await opening.result
-    }
+    // Its error went to those who wanted the store.
+    if let opening, case .success(let opened) = await opening.result { manager = opened }
     await closeManager()
     document.options.events.finish()
   }
@@ -214,7 +216,11 @@ actor DocumentKeeper {
   /// Begins a synchronization if one is due, or waits until it is.
   private func pump() {
     guard attempt == nil, !isClosed else { return }
-    guard let due = schedule.due else { return stopTimer() }
+    guard let due = schedule.due else {
+      stopTimer()
+      if schedule.hold == .directoryAway, probe == nil { lookForDirectory() }
+      return
+    }
     let now = clock.now()
     guard due > now else {
       stopTimer()
@@ -239,6 +245,11 @@ actor DocumentKeeper {
     timer = nil
   }
 
+  private func stopProbe() {
+    probe?.cancel()
+    probe = nil
+  }
+
   private func timerEnds(_ due: Duration) {
     if timer?.due == due { timer = nil }
     pump()
@@ -248,7 +259,7 @@ actor DocumentKeeper {
     let reasons = schedule.begin(at: now)
     served = waiters
     waiters = [:]
-    probe?.cancel()
+    stopProbe()
     attempt = Task { finish(await perform(reasons)) }
   }
 
@@ -286,6 +297,8 @@ actor DocumentKeeper {
     self.opening = opening
     let result = await opening.result
     self.opening = nil
+    // Then the end of the keeper closes it.
+    guard !isClosed else { throw SyncError.engineClosed("open the store") }
     manager = try result.get()
     return try result.get()
   }
@@ -330,10 +343,13 @@ actor DocumentKeeper {
     case .success(let report):
       schedule.succeed(at: now, random: random())
       (lastReport, lastError) = (report, nil)
+      delegate?.askAgain()
       leaveStates()
+      notePolling()
       events.send(.didSynchronize(document: path, report))
     case .failure(let error) where error.code == .cancelled:
       schedule.cancel(at: now, random: random())
+      mustLook = false
       events.send(.cancelled(document: path))
     case .failure(let error):
       fail(error, at: now)
@@ -408,6 +424,11 @@ actor DocumentKeeper {
       }
     }
     schedule.isWatched = watches.areComplete
+  }
+
+  /// Says once that changes are not reported. While the directory is away they cannot be.
+  private func notePolling() {
+    guard isAutomatic else { return }
     if !watches.areComplete, !isPolling { events.send(.polling(document: path)) }
     isPolling = !watches.areComplete
   }
@@ -434,6 +455,8 @@ actor DocumentKeeper {
     }
     mustLook = false
     guard let manager, !isClosed else { return }
+    // The edits of another file in its place are not in this one.
+    guard await Self.onThread({ manager.isFileInPlace }) else { return note(.localChange) }
     await waitForTransaction()
     do {
       guard try await manager.hasUnsentEdits() else { return }
@@ -460,10 +483,12 @@ actor DocumentKeeper {
   /// Looks now and then whether the directory has returned.
   private func lookForDirectory() {
     guard isAutomatic, !isClosed else { return }
-    probe?.cancel()
+    stopProbe()
+    // Something else may stand at its path for long, such as the empty folder of a mount.
     let pause = timing.jittered(
       lastError?.code == .directoryAway
-        ? timing.probeInterval : timing.pause(afterFailures: schedule.failures),
+        ? timing.probeInterval
+        : max(timing.probeInterval, timing.pause(afterFailures: schedule.failures)),
       random())
     probe = Task { [weak self, clock] in
       repeat {
@@ -472,8 +497,13 @@ actor DocumentKeeper {
           return
         }
       } while await self?.isDirectoryAway() == true && !Task.isCancelled
-      if !Task.isCancelled { await self?.note(.directoryReturned) }
+      if !Task.isCancelled { await self?.probeEnds() }
     }
+  }
+
+  private func probeEnds() {
+    probe = nil
+    note(.directoryReturned)
   }
 
   private func isDirectoryAway() async -> Bool {

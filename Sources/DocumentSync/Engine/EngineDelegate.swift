@@ -17,10 +17,13 @@ final class EngineDelegate: SyncDelegate {
 
   private let base: any SyncDelegate
   private let engine: ObjectIdentifier
+  /// Other documents need not wait while a person decides about this one.
+  private let slots: EngineSlots
   private let declined = Mutex<Set<SyncQuestion>>([])
 
-  init(_ base: any SyncDelegate, of engine: Engine) {
+  init(_ base: any SyncDelegate, of engine: Engine, slots: EngineSlots) {
     self.base = base
+    self.slots = slots
     self.engine = ObjectIdentifier(engine)
   }
 
@@ -32,7 +35,9 @@ final class EngineDelegate: SyncDelegate {
 
   func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     if declined.withLock({ $0.contains(question) }) { return .stop }
-    let decision = await unlessCancelled { [base] in await base.decide(question) } ?? .stop
+    let decision =
+      await slots.leaving { await unlessCancelled { [base] in await base.decide(question) } }
+      ?? .stop
     if decision == .stop, !Task.isCancelled {
       _ = declined.withLock { $0.insert(question) }
     }

@@ -17,6 +17,9 @@ final class EngineSlots: Sendable {
     var next: UInt64 = 0
   }
 
+  /// Whether this task has a slot.
+  @TaskLocal private static var isHeld = false
+
   private let state: Mutex<State>
 
   init(count: Int) { state = Mutex(State(free: count)) }
@@ -30,7 +33,16 @@ final class EngineSlots: Sendable {
   ) async throws -> Output {
     try await wait(priority)
     defer { pass() }
-    return try await body()
+    return try await Self.$isHeld.withValue(true) { try await body() }
+  }
+
+  /// Runs `body`, which may take very long, and lets others run meanwhile if this task has a slot. For a
+  /// moment afterwards, one more may run than there are slots.
+  func leaving<Output>(_ body: () async -> Output) async -> Output {
+    guard Self.isHeld else { return await body() }
+    pass()
+    defer { state.withLock { $0.free -= 1 } }
+    return await body()
   }
 
   private func wait(_ priority: Int) async throws {
@@ -43,7 +55,7 @@ final class EngineSlots: Sendable {
       try await withCheckedThrowingContinuation { continuation in
         let outcome: Result<Void, any Error>? = state.withLock { state in
           if state.cancelled.contains(number) { return .failure(CancellationError()) }
-          guard state.free == 0 else {
+          if state.free > 0 {
             state.free -= 1
             return .success(())
           }
@@ -67,6 +79,11 @@ final class EngineSlots: Sendable {
 
   private func pass() {
     let next: Waiter? = state.withLock { state in
+      // More run than there are slots.
+      guard state.free >= 0 else {
+        state.free += 1
+        return nil
+      }
       // The first of the greatest ones: the list is in the order of coming.
       let first = state.waiting.indices.max {
         (state.waiting[$0].priority, $1) < (state.waiting[$1].priority, $0)

@@ -139,8 +139,12 @@ struct SyncSchedule {
 
   /// Ends a synchronization that was cancelled, and drops its reasons: the next one is due at the next
   /// reason, at the latest after the interval.
+  ///
+  /// What it has written before is reported as a change: the next one comes after the first pause at the
+  /// earliest, unless it is asked for.
   mutating func cancel(at now: Duration, random: UInt64) {
     begun = nil
+    notBefore = now + timing.firstPause
     setTimer(now, random)
   }
 

@@ -158,6 +158,12 @@ struct MovedKeys {
       writing.bind(value, at: index + 1)
     }
     try writing.run()
+    try noteChanges(of: table)
+  }
+
+  /// Notes that the last statement may have changed any of a table's rows.
+  private func noteChanges(of table: TableSchema) throws {
+    if database.changesCount > 0 { try session.access(table.id).changes.noteAll() }
   }
 
   /// Returns the keys of the rows that have keys of a table as plain values in their own key.
@@ -215,9 +221,11 @@ struct MovedKeys {
     let (value, condition) = terms(quoted(table.columns[position].name), keyNames)
     try database.execute(
       sql: "UPDATE OR IGNORE \(table.quotedName) SET \(value) WHERE \(condition)")
+    try noteChanges(of: table)
     if index != nil {
       // A row with that key is there already: it is the same row.
       try database.execute(sql: "DELETE FROM \(table.quotedName) WHERE \(condition)")
+      try noteChanges(of: table)
       return []
     }
     let reading = try SQLStatement(

@@ -33,14 +33,22 @@ final class RowChangeLog {
     /// The most bytes of the keys of one table.
     private static let byteBound = 1 << 20
 
-    fileprivate init(keyColumns: [SQLName]) { self.keyColumns = keyColumns }
+    /// Whether a row has only one key. Where a collation makes several spellings one key, or a column keeps
+    /// values of several types, a key that is known may not be the one that the table shows.
+    private let namesRows: Bool
+
+    fileprivate init(keyColumns: [SQLName], namesRows: Bool) {
+      self.keyColumns = keyColumns
+      self.namesRows = namesRows
+    }
 
     /// Notes what has become of a row.
     ///
     /// - Parameter key: The values of ``keyColumns``.
     @inline(__always)
     func note(_ kind: Kind, _ key: @autoclosure () throws -> [Value]) rethrows {
-      if kinds != nil { add(kind, try key()) }
+      guard kinds != nil else { return }
+      if namesRows { add(kind, try key()) } else { noteAll() }
     }
 
     private func add(_ kind: Kind, _ key: [Value]) {
@@ -63,7 +71,9 @@ final class RowChangeLog {
   /// The changed rows of a table.
   func rows(of table: TableSchema) -> Table {
     if let rows = tables[table.name] { return rows }
-    let rows = Table(keyColumns: table.keyColumns)
+    let rows = Table(
+      keyColumns: table.keyColumns,
+      namesRows: !table.identityPositions.contains { table.columns[$0].isLoose })
     tables[table.name] = rows
     return rows
   }
