@@ -524,7 +524,7 @@ import Testing
   }
 
   @Test func theGreatestPriorityComesFirst() async throws {
-    let slots = EngineSlots(count: 1)
+    let slots = AsyncTurn(count: 1)
     let order = Order()
     let (holds, release) = AsyncStream.makeStream(of: Void.self)
     let (begins, begun) = AsyncStream.makeStream(of: Void.self)

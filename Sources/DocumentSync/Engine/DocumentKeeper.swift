@@ -18,7 +18,7 @@ actor DocumentKeeper {
   private let options: DocumentSyncManager.Options
   private let delegate: EngineDelegate?
   private let random: @Sendable () -> UInt64
-  private let slots: EngineSlots
+  private let slots: AsyncTurn
   private let events: SyncEngine.Events
 
   private var schedule: SyncSchedule
@@ -47,7 +47,7 @@ actor DocumentKeeper {
 
   init(
     _ document: SyncEngine.Document, timing: SyncEngine.Timing, clock: EngineClock,
-    random: @escaping @Sendable () -> UInt64, slots: EngineSlots, engine: EngineDelegate.Engine,
+    random: @escaping @Sendable () -> UInt64, slots: AsyncTurn, engine: EngineDelegate.Engine,
     events: SyncEngine.Events
   ) {
     path = document.path

@@ -18,10 +18,10 @@ final class EngineDelegate: SyncDelegate {
   private let base: any SyncDelegate
   private let engine: ObjectIdentifier
   /// Other documents need not wait while a person decides about this one.
-  private let slots: EngineSlots
+  private let slots: AsyncTurn
   private let declined = Mutex<Set<SyncQuestion>>([])
 
-  init(_ base: any SyncDelegate, of engine: Engine, slots: EngineSlots) {
+  init(_ base: any SyncDelegate, of engine: Engine, slots: AsyncTurn) {
     self.base = base
     self.slots = slots
     self.engine = ObjectIdentifier(engine)

@@ -64,7 +64,7 @@ public actor SyncEngine {
   private let automaticallySync: Bool
   private let clock: EngineClock
   private let random: @Sendable () -> UInt64
-  private let slots = EngineSlots(count: 4)
+  private let slots = AsyncTurn(count: 4)
   /// Stands for the engine in ``EngineDelegate``.
   private let token = EngineDelegate.Engine()
   /// The documents, in the order in which they were added.

@@ -1,78 +1,103 @@
 import Synchronization
 
-/// Lets one task at a time continue, in the order in which the tasks came.
+/// Lets a number of tasks at a time continue: the one with the greatest priority first; of several with the
+/// same priority, the one that has waited longest.
 final class AsyncTurn: Sendable {
   private struct Waiter {
     var number: UInt64
+    var priority: Int
     var continuation: CheckedContinuation<Void, any Error>
   }
 
   private struct State {
-    var isTaken = false
+    var free: Int
     var waiting: [Waiter] = []
-    /// The tasks that were cancelled before they had begun to wait.
+    /// Those that were cancelled before they had begun to wait.
     var cancelled: Set<UInt64> = []
     var next: UInt64 = 0
   }
 
-  private let state = Mutex(State())
+  /// The turns that this task has.
+  @TaskLocal private static var held: Set<ObjectIdentifier> = []
+
+  private let state: Mutex<State>
+
+  /// - Parameter count: How many tasks may have their turn at once.
+  init(count: Int = 1) { state = Mutex(State(free: count)) }
 
   /// The number of tasks that wait for their turn.
   var waitingCount: Int { state.withLock { $0.waiting.count } }
 
   /// Waits for the turn, runs `body`, and passes the turn on.
   ///
-  /// If the task is cancelled while it waits, throws `CancellationError` at
-  /// once and does not call `body`.
-  func take<Output>(_ body: () async throws -> Output) async throws -> Output {
-    try await wait()
+  /// If the task is cancelled while it waits, throws `CancellationError` at once and does not call `body`.
+  func take<Output>(
+    priority: Int = 0, isolation: isolated (any Actor)? = #isolation,
+    _ body: () async throws -> Output
+  ) async throws -> Output {
+    try await wait(priority)
     defer { pass() }
-    return try await body()
+    let held = Self.held.union([ObjectIdentifier(self)])
+    return try await Self.$held.withValue(held) { try await body() }
   }
 
-  private func wait() async throws {
+  /// Runs `body`, which may take very long. If this task has the turn, others have it meanwhile; for a moment
+  /// afterwards, one task more than the number may continue.
+  func leaving<Output>(_ body: () async -> Output) async -> Output {
+    guard Self.held.contains(ObjectIdentifier(self)) else { return await body() }
+    pass()
+    defer { state.withLock { $0.free -= 1 } }
+    return await body()
+  }
+
+  private func wait(_ priority: Int) async throws {
     let number = state.withLock { state in
-      defer { state.next += 1 }
+      state.next += 1
       return state.next
     }
-    // A cancellation that came too late has left its number in the set.
     defer { state.withLock { _ = $0.cancelled.remove(number) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let outcome: Result<Void, any Error>? = state.withLock { state in
           if state.cancelled.contains(number) { return .failure(CancellationError()) }
-          guard state.isTaken else {
-            state.isTaken = true
+          if state.free > 0 {
+            state.free -= 1
             return .success(())
           }
-          state.waiting.append(Waiter(number: number, continuation: continuation))
+          state.waiting.append(
+            Waiter(number: number, priority: priority, continuation: continuation))
           return nil
         }
         if let outcome { continuation.resume(with: outcome) }
       }
     } onCancel: {
-      cancel(number)
-    }
-  }
-
-  private func cancel(_ number: UInt64) {
-    let waiter: Waiter? = state.withLock { state in
-      guard let index = state.waiting.firstIndex(where: { $0.number == number }) else {
-        state.cancelled.insert(number)
-        return nil
+      let waiter: Waiter? = state.withLock { state in
+        guard let index = state.waiting.firstIndex(where: { $0.number == number }) else {
+          state.cancelled.insert(number)
+          return nil
+        }
+        return state.waiting.remove(at: index)
       }
-      return state.waiting.remove(at: index)
+      waiter?.continuation.resume(throwing: CancellationError())
     }
-    waiter?.continuation.resume(throwing: CancellationError())
   }
 
   private func pass() {
     let next: Waiter? = state.withLock { state in
-      guard !state.waiting.isEmpty else {
-        state.isTaken = false
+      // More continue than the number says.
+      guard state.free >= 0 else {
+        state.free += 1
         return nil
       }
-      return state.waiting.removeFirst()
+      // The first of the greatest ones: the list is in the order of coming.
+      let first = state.waiting.indices.max {
+        (state.waiting[$0].priority, $1) < (state.waiting[$1].priority, $0)
+      }
+      guard let first else {
+        state.free += 1
+        return nil
+      }
+      return state.waiting.remove(at: first)
     }
     next?.continuation.resume()
   }
