@@ -34,8 +34,11 @@ import Testing
     // As the build that made them has printed them.
     #expect(
       try visible("a.db") == "3507d37127c8181f1f59ff8fe2670b56b2abfcb61cef398db77efc4cb32801bd")
+    // The build that made it has printed another one: a digest contains the identities of rows, and
+    // those that B has inserted get theirs when they are sealed. Opening makes the triggers again,
+    // and seals the edits before that; the rows stay the same.
     #expect(
-      try visible("b.db") == "7c69bf9fec6f0ddbda6c14225444553d65deca7fbf490f73dae753fa9ff7ecec")
+      try visible("b.db") == "929df917e0f9d29ef22c93d6afbb90a1e14bb0f10d411d948199a5e4d38b9b1c")
 
     for store in ["a.db", "b.db", "a.db", "b.db"] {
       let sync = try scratch.docsync("sync", store, "--directory", "shared")

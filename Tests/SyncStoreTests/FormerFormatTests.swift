@@ -56,7 +56,12 @@ import Testing
   @Test func anEarlierLayoutIsNoDamage() throws {
     let path = try fixture("device")
     let before = try Data(contentsOf: URL(filePath: path))
-    #expect(try LocalStore.verify(at: path).report.findings == [])
+    let report = try LocalStore.verify(at: path).report
+    #expect(report.findings == [])
+    #expect(
+      report.leftOut == [
+        "the rows, since some edits are not sent yet. Verify again after the next synchronization."
+      ])
     #expect(try Data(contentsOf: URL(filePath: path)) == before)
     try Program(path).run("DROP TABLE docsync_lost")
     #expect(try LocalStore.verify(at: path).report.findings.map(\.kind) == [.bookkeepingDamaged])
@@ -82,6 +87,38 @@ import Testing
     #expect(try first.rows(format) == ["4"])
     try first.receive(from: second)
     #expect(try first.rows(articles) == ["oil|5", "rice|29", "tea|12"])
+  }
+
+  @Test func aTriggerOfAnEarlierBuildThatLogsNothingIsFound() throws {
+    let path = try fixture("device")
+    let id = try Program(path).rows("SELECT id FROM docsync_table WHERE name = 'article'")[0]
+    try Program(path).run(
+      """
+      DROP TRIGGER docsync_\(id)_ad;
+      CREATE TRIGGER docsync_\(id)_ad AFTER DELETE ON article BEGIN SELECT 1; END;
+      """)
+    #expect(try LocalStore.verify(at: path).report.findings.map(\.kind) == [.triggersOutOfDate])
+  }
+
+  /// Triggers of earlier builds name columns so that SQLite refuses to drop them.
+  @Test func triggersOfAnEarlierBuildAreMadeAgain() throws {
+    let path = try fixture("device")
+    let drop = "ALTER TABLE article DROP COLUMN amount"
+    try Program(path).run(
+      """
+      ALTER TABLE article RENAME COLUMN stock TO amount;
+      UPDATE article SET amount = amount + 1 WHERE name = 'oil';
+      """)
+    #expect(throws: (any Error).self) { try Program(path).run(drop) }
+    let first = try Device(store: LocalStore.open(at: path), path: path)
+    #expect(try first.store.remadeTables().isEmpty)
+    let second = try joining(first, at: fixture("whole"))
+    try second.receive(from: first)
+    #expect(try second.rows(articles).contains("oil|5"))
+    try first.run("\(drop); UPDATE article SET name = 'olive oil' WHERE name = 'oil'")
+    try second.receive(from: first)
+    #expect(try second.rows(articles).contains("olive oil|5"))
+    try first.checkIntegrity()
   }
 
   /// Until format 4 a row of a join table whose key is made of references waited for a tag that

@@ -58,10 +58,40 @@ enum TableRegistry {
       if let content = watched[id] {
         table.excluded = content.excluded
         if content.columns.count == table.columns.count { table.columns = content.columns }
+        table.hasOtherColumns = try !isSame(content, as: name, database)
       }
       result[name] = table
     }
     return result
+  }
+
+  /// Returns whether those of the columns that a table still has are as they were: in their former
+  /// order, each once, with the same definitions. If not, a column was dropped, and another one has
+  /// its name.
+  private static func isSame(
+    _ content: NamesTrigger.Content, as table: SQLName, _ database: Database
+  ) throws -> Bool {
+    let present = try Row.fetchAll(
+      database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+    let places = Dictionary(
+      present.enumerated().map { (($1["name"] as SQLName).folded, $0) }, uniquingKeysWith: min)
+    let excluded = Set(content.excluded.map(\.folded))
+    var last = -1
+    for bit in content.order where content.columns.indices.contains(bit) {
+      let name = content.columns[bit].folded
+      if excluded.contains(name) { return false }
+      guard let place = places[name] else { continue }
+      guard place > last else { return false }
+      last = place
+      guard content.definitions.indices.contains(bit) else { continue }
+      let row = present[place]
+      let definition = NamesTrigger.definition(
+        affinity: SchemaReader.affinity(of: row["type"]), isNotNull: row["notnull"] != 0,
+        default: row["dflt_value"],
+        collation: try ProgramDefinitions.collation(of: row["name"], in: table, database))
+      if definition != content.definitions[bit] { return false }
+    }
+    return true
   }
 
   /// What is recorded about the tables: ``registered(_:)`` depends on nothing else than this and the

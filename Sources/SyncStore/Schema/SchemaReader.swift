@@ -27,6 +27,10 @@ struct SchemaReader {
     var storedExcluded: [SQLName]
     /// Whether the triggers that record renamings exist.
     var isWatched: Bool
+    /// Whether a column seems to have the name of a dropped one, so that the triggers mean another.
+    var hasOtherColumns = false
+    /// Whether all edits are in the log.
+    var isLogged: Bool { isWatched && !hasOtherColumns }
     var hasUnstampedRows: Bool
     var origin: UInt64
   }

@@ -394,4 +394,8 @@ struct UniqueIndex: Hashable {
 
   /// Whether every term is a column and there is no condition.
   var isPlain: Bool { condition == nil && columns.allSatisfy { $0 != nil } }
+  /// Whether a constraint of the table made the index, so that nothing can drop it.
+  var isConstraint: Bool { name.text.hasPrefix("sqlite_autoindex_") }
+  /// The positions of the columns among the terms.
+  var positions: [Int] { columns.compactMap { $0 } }
 }

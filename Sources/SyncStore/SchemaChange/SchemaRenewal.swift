@@ -12,15 +12,18 @@ struct SchemaRenewal {
 
   /// Returns whether there is anything to do. Call it before ``run(_:)``, so that opening a store
   /// writes nothing.
-  func isNeeded(_ database: Database) throws -> Bool {
+  ///
+  /// - Parameter earlier: Tables whose triggers do not matter, since an earlier build made them.
+  func isNeeded(_ database: Database, exceptTriggersOf earlier: Set<Int> = []) throws -> Bool {
     let registered = try TableRegistry.registered(database)
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
         known.references == table.columns.map(\.referredTable),
         known.storedExcluded == table.renamedExclusions,
-        try triggers(of: table, database)
-          == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
+        try earlier.contains(table.id)
+          || triggers(of: table, database)
+            == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
     return try !schema.suspended.isEmpty
@@ -70,7 +73,7 @@ struct SchemaRenewal {
       }
       try TableRegistry.record(table, database)
       // A comparison tells which rows of a remade table are not new.
-      if known.isWatched {
+      if known.isLogged {
         try logValues(of: columns.added, table, database)
         try logReferences(of: columns.redirected, table, database)
       }
@@ -81,7 +84,7 @@ struct SchemaRenewal {
       }
       try fillLog(of: columns.added, table, database)
       try forgetAside(of: table, database)
-      if !known.isWatched { concerned.remade.append(table.id) }
+      if !known.isLogged { concerned.remade.append(table.id) }
     }
     return concerned
   }

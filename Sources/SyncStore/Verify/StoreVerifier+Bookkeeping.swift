@@ -81,17 +81,28 @@ extension StoreVerifier {
 
   // MARK: - Triggers
 
-  /// Checks that the triggers are those that the schema needs. Returns whether they are.
+  /// Checks that the triggers are those that the schema needs, or those of an earlier build, which
+  /// capture edits as well. Returns whether they are.
   func checkTriggers(_ schema: StoreSchema) throws -> Bool {
     var isRight = true
+    var earlier: Set<Int> = []
+    let named = try NamesTrigger.contents(database)
     for table in schema.tables {
-      let wanted = Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
+      let capture = CaptureTriggers(table: table)
+      let wanted = Set(capture.triggers.map(SQLText.init))
       let rows = try StoredRow.fetchAll(
         database,
         sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
         arguments: ["docsync_\(table.id)_*"])
       let found = Set(try rows.map { try $0["sql"] as SQLText })
       guard found != wanted else { continue }
+      let byName = Dictionary(
+        try rows.map { (try $0["name"] as SQLName, try $0["sql"] as SQLText) },
+        uniquingKeysWith: { first, _ in first })
+      if named[table.id]?.isOfEarlierBuild ?? false, capture.areAlike(byName) {
+        earlier.insert(table.id)
+        continue
+      }
       isRight = false
       let strange = try rows.filter { !wanted.contains(try $0["sql"]) }.map {
         try $0["name"] as SQLName
@@ -112,9 +123,8 @@ extension StoreVerifier {
         note(.bookkeepingDamaged, SQLName(name), "\(name) is missing.")
       }
     }
-    guard isRight, try SchemaRenewal(schema: schema, path: path).isNeeded(database) else {
-      return isRight
-    }
+    let renewal = SchemaRenewal(schema: schema, path: path)
+    guard isRight, try renewal.isNeeded(database, exceptTriggersOf: earlier) else { return isRight }
     note(
       .triggersOutOfDate, nil, "The application has changed its schema since the last sync.")
     return false

@@ -3,43 +3,33 @@ import SyncModel
 /// Migrations by ALTER, as a program makes them that does not know about syncing.
 extension FleetDevice {
   /// Makes the next migration if there is one for this device. Skips a migration that SQLite
-  /// refuses without our triggers, too. Returns the table that it changed without our triggers, if
-  /// there is one: it then counts as made again.
+  /// refuses without our triggers, too.
   ///
   /// The store recognizes columns of a table without our triggers by name, so it must notice
   /// earlier renames first. If columns were added, that waits for a synchronization.
-  func migrate(_ migrations: [FleetMigration], at time: Int64) throws -> SQLName? {
-    guard migrated < migrations.count else { return nil }
+  func migrate(_ migrations: [FleetMigration], at time: Int64) throws {
+    guard migrated < migrations.count else { return }
     let migration = migrations[migrated]
     if hasDropped || migration.isRemoval {
-      guard arrived.isEmpty else { return nil }
+      guard arrived.isEmpty else { return }
       try noticeSchema()
       hasDropped = false
     }
     migrated += 1
-    guard let statement = version.statement(migration, on: number) else { return nil }
+    guard let statement = version.statement(migration, on: number) else { return }
     clock.time = time
     try program.run("PRAGMA foreign_keys = ON")
     let twin = try currentTwin()
-    var refusal = try alter(statement)
-    var remade: SQLName?
-    if refusal?.contains("docsync") ?? false {
-      // Our triggers name the column. So nothing has changed, and the statement works without them.
-      let differences = try twin.differences(from: program)
-      guard differences.isEmpty else { throw twinFailure(differences) }
-      refusal = try alter(statement, without: migration.table)
-      remade = migration.table
-    }
+    let refusal = try alter(statement)
     let expected = try twin.alter(statement)
     var differences = refusal == expected ? [] : ["\(statement): \(refusal ?? "done")"]
     if differences.isEmpty { differences = try twin.differencesAfterMigrating(from: program) }
     guard differences.isEmpty else { throw twinFailure(differences) }
     forgetTwin()
-    guard refusal == nil else { return nil }
+    guard refusal == nil else { return }
     version.carryOut(migration)
     hasDropped = migration.isRemoval
     try note(migration)
-    return remade
   }
 
   /// Recreates a table, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
@@ -72,25 +62,6 @@ extension FleetDevice {
     } catch let refusal as FleetSQLite.Refusal {
       return refusal.description
     }
-  }
-
-  /// Removes our triggers of a table and runs a statement in one transaction; returns SQLite's
-  /// message if SQLite refuses the statement.
-  private func alter(_ statement: String, without table: SQLName) throws -> String? {
-    try program.run("BEGIN")
-    let triggers = try program.rows(
-      "SELECT name FROM sqlite_schema AS s WHERE type = 'trigger' AND EXISTS "
-        + "(SELECT 1 FROM docsync_table WHERE wire = ? AND s.name GLOB 'docsync_' || id || '_*')",
-      [.text(Array(table.text.utf8))])
-    for row in triggers {
-      guard case .text(let name) = row[0] else { continue }
-      try program.run("DROP TRIGGER \"\(String(decoding: name, as: UTF8.self))\"")
-    }
-    let refusal = try alter(statement)
-    try program.run(refusal == nil ? "COMMIT" : "ROLLBACK")
-    // Until the next synchronization no trigger captures edits of the table.
-    if refusal == nil { try moves.stop(table) }
-    return refusal
   }
 
   /// Records that an added column has its default in all rows.

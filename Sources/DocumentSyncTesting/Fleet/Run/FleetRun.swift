@@ -122,7 +122,7 @@ final class FleetRun {
       try await device.restart()
     case .migrate(_, let time):
       outcome.steps.append(step)
-      noteRemake(of: try device.migrate(plan.migrations, at: time), on: device)
+      try device.migrate(plan.migrations, at: time)
     case .remake(_, let remake):
       outcome.steps.append(step)
       noteRemake(of: remake.table, on: device)
@@ -157,8 +157,7 @@ final class FleetRun {
     for device in devices {
       while device.migrated < plan.migrations.count {
         let migrated = device.migrated
-        noteRemake(
-          of: try device.migrate(plan.migrations, at: device.clock.time), on: device)
+        try device.migrate(plan.migrations, at: device.clock.time)
         if device.migrated == migrated {
           _ = try await invariants.synchronize(device, salt: plan.seed)
         }

@@ -1,0 +1,36 @@
+import SyncModel
+
+/// What an update changed, as SQL.
+extension CaptureTriggers {
+  /// Returns an SQL term that is true if the column's value changed in any visible way. `IS NOT`
+  /// alone would take 1 for 1.0 and, under a collation, `a` for `A`.
+  func difference(_ column: ColumnSchema) -> String {
+    let name = quoted(column.name)
+    let collated = column.collation == "BINARY" ? "" : " COLLATE BINARY"
+    let values = "OLD.\(name)\(collated) IS NOT NEW.\(name)"
+    guard column.affinity == .blob || column.affinity == .numeric else { return values }
+    return "\(values) OR typeof(OLD.\(name)) <> typeof(NEW.\(name))"
+  }
+
+  /// An integer with a bit for each changed column, or, where 62 bits do not
+  /// suffice, several integers with commas between them.
+  var mask: String {
+    let positions = table.cellPositions
+    let last = positions.last ?? 0
+    let groups = (0...(last / ColumnSet.bitsPerMask)).map { group in
+      let terms = positions.filter { $0 / ColumnSet.bitsPerMask == group }.map {
+        "((\(difference(table.columns[$0]))) << \($0 % ColumnSet.bitsPerMask))"
+      }
+      return terms.isEmpty ? "0" : "(\(balanced(terms, by: "|")))"
+    }
+    return groups.joined(separator: " || ',' || ")
+  }
+
+  /// Joins many terms in a tree: SQLite limits the depth of an expression to 1,000.
+  func balanced(_ terms: [String], by joint: String) -> String {
+    guard terms.count > 8 else { return terms.joined(separator: " \(joint) ") }
+    let middle = terms.count / 2
+    return "(\(balanced(Array(terms[..<middle]), by: joint))) \(joint) "
+      + "(\(balanced(Array(terms[middle...]), by: joint)))"
+  }
+}
