@@ -77,6 +77,7 @@ package struct TableChanges: Hashable, Sendable {
   /// About how much memory the changes take.
   package var byteCount: Int {
     keys.reduce(0) { $0 + $1.byteCount } + cells.reduce(0) { $0 + $1.byteCount }
+      + moves.reduce(0) { $0 + $1.destination.bytes.count }
       + 16 * actions.count + 24 * exceptions.count
   }
 }

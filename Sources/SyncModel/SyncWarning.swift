@@ -51,6 +51,9 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     /// The file beside the store with older conflicts is missing, belongs to another store, or cannot
     /// be written; ``reason`` is the reason. If it cannot be written, the conflicts stay in the store.
     public static let conflictArchive = Code(rawValue: "conflictArchive")
+    /// A row has more bytes than a change set can carry, so that its edit stays on this device;
+    /// ``table``, ``row`` and ``names`` say where it is.
+    public static let editTooLarge = Code(rawValue: "editTooLarge")
   }
 
   /// The kind of warning.
@@ -59,6 +62,8 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var table: SQLName?
   /// The columns concerned, or the names that this store does not know, in order.
   public var names: [SQLName] = []
+  /// The key of the row concerned, as text.
+  public var row: String?
   /// Why rows are parked, or what is wrong with a file.
   public var reason: String?
   /// How many times the device noticed it.
@@ -96,6 +101,7 @@ package struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code
     var table: SQLName?
+    var row: String?
     var reason: String?
     var client: ClientIdentifier?
     var conflict: Int64?
@@ -113,8 +119,8 @@ package struct WarningCounter: Sendable {
   /// Adds a warning, or adds its count to an equal one.
   package mutating func add(_ warning: SyncWarning) {
     let key = Key(
-      code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,
-      conflict: warning.conflict)
+      code: warning.code, table: warning.table, row: warning.row, reason: warning.reason,
+      client: warning.client, conflict: warning.conflict)
     guard let position = index[key] else {
       index[key] = warnings.count
       warnings.append(warning)

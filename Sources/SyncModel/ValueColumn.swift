@@ -83,6 +83,20 @@ package struct ValueColumn: Hashable, Sendable {
     }
   }
 
+  /// Removes the last value, which was appended, and returns it.
+  package mutating func removeLast() -> Value {
+    let index = count - 1
+    let value = self[index]
+    switch kind(at: index) {
+    case .null, .integer, .real: break
+    case .text, .blob, .identity:
+      bytes.removeLast(bytes.count - contentRange(at: index).lowerBound)
+    }
+    kinds.removeLast()
+    words.removeLast()
+    return value
+  }
+
   /// Returns the kind of a value.
   package func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
 

@@ -99,6 +99,14 @@ import Testing
     try golden.expect("status-unsuitable", "status", "a.db")
   }
 
+  @Test func anEditThatIsTooLargeToBeSent() throws {
+    try devices()
+    try scratch.sql(
+      "a.db", "UPDATE notes SET title = printf('%.*c', 68000000, 'x') WHERE id = 1")
+    try golden.expect("sync-held", "sync", "a.db")
+    try golden.expect("status-held", "status", "a.db")
+  }
+
   @Test func joinWithAFileThatIsThere() throws {
     try devices()
     try scratch.makeNotes("c.db")

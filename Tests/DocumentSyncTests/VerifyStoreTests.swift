@@ -171,6 +171,15 @@ private let databaseDamage: [StoreDamage] = [
     try store.sql("CREATE TABLE loose (a)")
     return [found(.schemaUnsuitable, "loose")]
   },
+  StoreDamage("an edit that is too large to be sent") { store in
+    try store.sql("UPDATE tag SET label = printf('%.*c', 40000, 'x') WHERE id = 'a1'")
+    var options = store.environment.store
+    options.limits.memoryBytes = 64 << 10
+    let opened = try LocalStore.open(at: store.path, options: options)
+    _ = try opened.seal()
+    try opened.close()
+    return [found(.editTooLarge, "tag")]
+  },
   StoreDamage("a missing table of bookkeeping") { store in
     try store.sql("DROP TABLE docsync_claim")
     return [

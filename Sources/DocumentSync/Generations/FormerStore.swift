@@ -59,6 +59,7 @@ struct FormerStore {
     let records = StoreRecords(store)
     unsent = try store.unsentChangeSets(checkCancellation: context.checkCancellation)
     replaced.unsentChangeSets = unsent.count
+    replaced.heldEdits = try store.heldEdits().count
     ancestors = try records.ancestors()
     ancestors.clients.removeAll { $0 == store.binding.client }
     ancestors.clients.append(store.binding.client)

@@ -65,7 +65,8 @@ struct DocumentBeginning: StoreSteps {
       userInfo: descriptions.documentInfo)
     do {
       _ = try WholeStoreUpload(
-        store: store, directory: files.directory, turns: turns, context: files.context
+        store: store, directory: files.directory, turns: turns, context: files.context,
+        isBeginning: true
       ).run()
     } catch let error as SyncError where error.code == .clientRemoved {
       // A device that has joined since the interruption has removed this client. So

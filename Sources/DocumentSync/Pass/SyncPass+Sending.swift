@@ -46,6 +46,27 @@ extension SyncPass {
     session.report.housekeeping = try housekeeping.run(isThorough: clearsAway)
   }
 
+  /// The most rows with edits that are too large that a report names.
+  private static let namedHeldEdits = 20
+
+  private func heldEditWarnings() throws -> [SyncWarning] {
+    let edits = try store.heldEdits()
+    var warnings = edits.prefix(Self.namedHeldEdits).map { edit in
+      var warning = SyncWarning(
+        .editTooLarge, table: edit.table, message: "\(edit.message) \(edit.remedy)")
+      warning.row = edit.row
+      warning.names = edit.columns
+      return warning
+    }
+    if edits.count > warnings.count {
+      var rest = SyncWarning(
+        .editTooLarge, message: "Further edits are too large to be sent and stay on this device.")
+      rest.count = edits.count - warnings.count
+      warnings.append(rest)
+    }
+    return warnings
+  }
+
   /// Completes the report at the end of the pass, and notes that it contains
   /// the exchange of content.
   func completeReport() throws {
@@ -56,6 +77,7 @@ extension SyncPass {
           ? "an excluded table is missing. " : "a table stays on this device. ")
           + "\(table.explanation) \(table.remedy)")
     }
+    session.report.warnings += try heldEditWarnings()
     session.report.warnings += try store.settleConflictArchive()
     session.report.openConflicts = try store.openConflictCount()
     if session.report.conflicts > 0 { session.report.conflictPlaces = try store.conflictPlaces() }

@@ -12,6 +12,8 @@ struct WholeStoreUpload {
   let directory: any SharedDirectory
   let turns: SyncTurns
   let context: OperationContext
+  /// Whether the store begins the document, or a generation of it.
+  var isBeginning = false
 
   func run() throws -> WholeStoreDescription {
     var attempt = 1
@@ -30,6 +32,7 @@ struct WholeStoreUpload {
       } catch let error as StoreError
         where error.code == .unpublishedEdits
       {
+        if try isBeginning && forgetHeldEdits() { continue }
         guard attempt == Self.attempts else {
           attempt += 1
           continue
@@ -45,6 +48,14 @@ struct WholeStoreUpload {
           detail: error.detail, underlying: error)
       }
     }
+  }
+
+  /// Forgets the edits that no change set can carry, if no device has taken over a whole store of this
+  /// generation yet: then all devices get them with the first one. Returns whether there were any.
+  private func forgetHeldEdits() throws -> Bool {
+    let steps = WholeStoreSteps(SharedFiles(directory, context: context))
+    guard try steps.candidates(GenerationFile(of: store.binding)).isEmpty else { return false }
+    return try store.forgetHeldEdits()
   }
 
   private var pass: SyncPass {

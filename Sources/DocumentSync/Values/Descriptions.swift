@@ -86,6 +86,9 @@ public struct ReplacedStore: Hashable, Sendable {
   public var isSameDocument = false
   /// The number of change sets that it had not sent.
   public var unsentChangeSets = 0
+  /// The number of edits that were too large to be sent: only the backup
+  /// contains them.
+  public var heldEdits = 0
   /// Why the store could not be read; `nil` if it could. The unsent edits of an
   /// unreadable store are only in the backup; retire its client.
   public var unreadable: String?

@@ -147,6 +147,8 @@ extension VerifyReport.Finding {
     case constraintsBroken
     /// A table cannot be synchronized, so it stays on its device.
     case schemaUnsuitable
+    /// An edit has more bytes than a change set can carry, so it stays on its device.
+    case editTooLarge
     /// Tables of the bookkeeping are missing or wrong.
     case bookkeepingDamaged
     /// A newer version of this software wrote the bookkeeping.

@@ -4,7 +4,8 @@ extension VerifyReport.Finding.Kind {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
       .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,
-      .identityOrphaned, .storeMoved, .rowWithoutKey, .referenceUndeclared, .schemaUnsuitable:
+      .identityOrphaned, .storeMoved, .rowWithoutKey, .referenceUndeclared, .schemaUnsuitable,
+      .editTooLarge:
       .note
     case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
       .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
@@ -174,6 +175,9 @@ extension VerifyReport.Finding.Kind {
     case .constraintsBroken:
       "Mend the rows: a program has written with the conditions off."
     case .schemaUnsuitable: "Change the table so that it can be synchronized."
+    case .editTooLarge:
+      "Make the value smaller, keep it in a file of its own, or delete the row; then run "
+        + "\(.synchronize)."
     case .bookkeepingNewer: "Update DocumentSync on this device."
     case .triggersOutOfDate: "Run \(.synchronize), which makes the triggers again."
     case .rowUnknown:

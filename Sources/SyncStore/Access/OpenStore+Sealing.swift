@@ -33,9 +33,11 @@ extension OpenStore {
   }
 
   /// Makes the edits that policies want after changes were merged in this transaction, and seals
-  /// them as ordinary changes.
+  /// them as ordinary changes, together with the deletions of rows of which tombstones have cells
+  /// that no change set can carry.
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
-    guard try PolicyDecisions(session: session).make() else { return }
+    let isDecided = try PolicyDecisions(session: session).make()
+    guard try isDecided || HeldTombstones(session: session).exist() else { return }
     try seal(session, checkCancellation: checkCancellation)
     session.forgetUnpublished()
   }

@@ -24,6 +24,7 @@ struct StatusReport {
     status.conflictArchiveProblem = try session.conflicts.journal.archiveWarning()?.message
     status.unknownNames = try session.foreign.unknownNames(schema)
     status.unsuitableTables = schema.unsuitableTables
+    status.heldEdits = try session.heldEdits().reports(session)
     status.incompleteNames = try LostNames.names(in: schema, session.database)
     for table in schema.tables {
       let count = try session.rowsWithoutKey(table)

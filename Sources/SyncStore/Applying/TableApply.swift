@@ -100,6 +100,9 @@ final class TableApply {
   private func applyPlainly(
     _ row: Int, _ exceptions: Range<Int>, _ cells: [Int], _ state: inout RowState?
   ) throws -> Bool {
+    if batch.concurrency.mayHold(RowKey(table: table.id, identity: batch.identity(row))) {
+      return false
+    }
     switch RowAction(rawValue: batch.changes.actions[row]) {
     case .insert:
       guard state == nil, !table.hasUnstampedRows,

@@ -59,6 +59,17 @@ struct BaseValues {
       sql: "DELETE FROM docsync_base WHERE NOT EXISTS (\(Outbox.unpublished))")
   }
 
+  /// Removes the values of cells that meet a condition.
+  func remove(where isWanted: (RowKey, _ column: Int) -> Bool) throws {
+    let statement = try statements.statement(
+      "DELETE FROM docsync_base WHERE tbl = ? AND identity = ? AND col = ?")
+    for base in try all() where isWanted(base.row, base.column) {
+      statement.bind(base.row)
+      statement.bind(Int64(base.column), at: 3)
+      try statement.run()
+    }
+  }
+
   static func remove(of table: Int, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM docsync_base WHERE tbl = ?", arguments: [table])
   }

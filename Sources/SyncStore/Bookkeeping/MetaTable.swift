@@ -35,6 +35,8 @@ enum MetaTable {
     case sharedLog
     /// Set if rows had NULL in their key when the document began, until a sealing warns of them.
     case keyMissing
+    /// See ``HeldEdits``.
+    case heldEdits
     /// The result of all commands that the store has processed; the layer above joins those of two
     /// stores.
     case commandState
@@ -48,7 +50,7 @@ enum MetaTable {
       switch self {
       case .fingerprintKey, .configuration, .originalKeys: .document
       case .binding, .conflictJournal, .place, .incarnations, .formerNames, .excludedNames,
-        .remade, .sharedLog, .keyMissing:
+        .remade, .sharedLog, .keyMissing, .heldEdits:
         .device(.store)
       case .format, .commandState, .journalMode, .plainValues: .mixed
       }
@@ -58,7 +60,7 @@ enum MetaTable {
     var isJSON: Bool {
       switch self {
       case .binding, .configuration, .originalKeys, .conflictJournal, .place, .incarnations,
-        .formerNames, .excludedNames, .remade, .commandState:
+        .formerNames, .excludedNames, .remade, .commandState, .heldEdits:
         true
       case .format, .fingerprintKey, .sharedLog, .keyMissing, .journalMode, .plainValues: false
       }

@@ -17,6 +17,8 @@ package struct StoreOptions: Sendable {
   /// The approximate greatest number of bytes in a change set before compression. More than 6 MiB
   /// count as 6 MiB: readers limit the uncompressed size of a file.
   package var bytesPerChangeSet = 6 << 20
+  /// The caps on a change set. Edits over them stay on this device (``HeldEdits``).
+  package var limits = CodecLimits.default
   /// The number of applied rows after which a transaction is committed before the next change set.
   package var rowsPerTransaction = 100_000
   /// How long a transaction may apply change sets before it is committed: no program can write to

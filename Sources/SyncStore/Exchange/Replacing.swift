@@ -59,6 +59,7 @@ struct Replacing {
       lastConflict: session.conflicts.journal.summary().last,
       lastHistory: session.history.end())
 
+    let held = try session.heldEdits().changeSets(session, binding)
     try checkCancellation()
     let schema = try newSchema(database)
     work.begin(try stepCount(schema, session))
@@ -97,9 +98,12 @@ struct Replacing {
       result.pendingOwn = try session.setAsideOwn(beyond: snapshot.vector, bytes: ownBytes)
     case .merged: break
     }
+    if !held.isEmpty, !isMerging {
+      try mergeHeld(held, session)
+      if isSameGeneration { try store.decide(session, checkCancellation: checkCancellation) }
+    }
     // A merge takes the rest along itself.
-    let isMerged = if case .merged = own { true } else { false }
-    try rows.putBack(session, keepsRest: !isMerged)
+    try rows.putBack(session, keepsRest: !isMerging)
     try mapping.remove()
     if case .merged(let former, let path) = own {
       try session.conflicts.journal.finish()
@@ -140,6 +144,8 @@ struct Replacing {
     return 3 * schema.tables.count + own
   }
 
+  private var isMerging: Bool { if case .merged = own { true } else { false } }
+
   private var isSameGeneration: Bool { if case .appliedAgain = own { true } else { false } }
 
   // MARK: - Before
@@ -177,7 +183,7 @@ struct Replacing {
     let rowsWithoutKey = RowsWithoutKey(
       session: session, old: mapping.old, new: mapping.new, leaving: schema.leavingTables)
     // A merge takes these rows along itself.
-    let isMerged = if case .merged = own { true } else { false }
+    let isMerged = isMerging
     try isMerged ? rowsWithoutKey.remove() : rowsWithoutKey.putAside()
     try rows.putAside()
     let keys = try rows.declaredKeys()
@@ -345,6 +351,19 @@ struct Replacing {
   }
 
   // MARK: - Own change sets
+
+  /// Merges the edits that no change set has carried, with their stamps.
+  private func mergeHeld(_ held: [SyncChangeSet], _ session: StoreSession) throws {
+    let apply = ChangeApply(session: session, clockTolerance: store.options.clockTolerance)
+    // What they had overwritten is not known: whatever they meet goes into the journal.
+    let concurrency = try Concurrency(
+      author: session.own, dependencies: VersionVector(), session: session, countsOwn: false)
+    for changeSet in held {
+      try checkCancellation()
+      try apply.merge(changeSet, author: session.own, concurrency)
+    }
+    try apply.finish()
+  }
 
   /// Applies again the own change sets that the whole store does not contain.
   private func applyAgain(

@@ -13,11 +13,17 @@ struct Concurrency {
   /// The times of unseen change sets that have stamps of clients other than
   /// their authors.
   private let mixed: [ClosedRange<UInt64>]
+  /// The edits that no change set has carried, so that no other device has seen them, by table.
+  private let held: [Int: HeldEdits.OfTable]
 
   /// The value with which nothing is concurrent.
-  static let none = Concurrency(unseen: [:], mixed: [])
+  static let none = Concurrency(unseen: [:], mixed: [], held: [:])
 
-  private init(unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>]) {
+  private init(
+    unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>],
+    held: [Int: HeldEdits.OfTable]
+  ) {
+    self.held = held
     self.unseen = unseen
     self.mixed = mixed
   }
@@ -47,12 +53,36 @@ struct Concurrency {
     }
     self.unseen = unseen
     self.mixed = mixed
+    held = countsOwn && author != session.own ? try session.heldEdits().byTable(session) : [:]
   }
 
   /// Whether anything can be concurrent.
-  var isPossible: Bool { !unseen.isEmpty }
+  var isPossible: Bool { !unseen.isEmpty || !held.isEmpty }
 
-  /// Returns whether the author may not have seen the change with this stamp.
+  /// Returns whether the author may not have seen the change of a cell, or of a row's existence,
+  /// with this stamp.
+  func isConcurrent(_ stamp: LocalStamp, of row: RowKey, column: Int? = nil) -> Bool {
+    isConcurrent(stamp) || isHeld(stamp, of: row, column: column)
+  }
+
+  /// Returns whether no change set has carried the change of a cell, or of a row's existence.
+  func isHeld(_ stamp: LocalStamp, of row: RowKey, column: Int? = nil) -> Bool {
+    // The store may have been another client when it made them.
+    guard let held = held[row.table], held.times.contains(stamp.time) else { return false }
+    guard let column else { return held.existences.contains(row.identity) }
+    return held.cells[row.identity]?.contains(column) ?? false
+  }
+
+  /// Returns whether no change set has carried some edit of a row.
+  func mayHold(_ row: @autoclosure () -> RowKey) -> Bool {
+    guard !held.isEmpty else { return false }
+    let row = row()
+    guard let edits = held[row.table] else { return false }
+    return edits.existences.contains(row.identity) || edits.cells[row.identity] != nil
+  }
+
+  /// Returns whether the author may not have seen the change with this stamp, if a change set has
+  /// carried it.
   func isConcurrent(_ stamp: LocalStamp) -> Bool {
     if let ranges = unseen[stamp.client], ranges.contains(where: { $0.contains(stamp.time) }) {
       return true

@@ -53,17 +53,18 @@ struct MergedConflicts {
       }
       let stamp = row.state.stamp(of: cell.column)
       guard let value = row.values[cell.column], value != cell.value,
-        change.concurrency.isConcurrent(stamp)
+        change.concurrency.isConcurrent(stamp, of: row.key, column: cell.column)
       else { continue }
       try note(
         CellKey(row: row.key, column: cell.column), in: row, local: (value, stamp),
-        remote: (cell.value, cell.stamp))
+        remote: (cell.value, cell.stamp),
+        isHeld: change.concurrency.isHeld(stamp, of: row.key, column: cell.column))
     }
   }
 
   private func note(
     _ cell: CellKey, in row: WorkingRow, local: (value: Value, stamp: LocalStamp),
-    remote: (value: Value, stamp: LocalStamp)
+    remote: (value: Value, stamp: LocalStamp), isHeld: Bool
   ) throws {
     let isReturning = recorder.isReturning(local.stamp, remote.stamp)
     let (local, remote) = isReturning ? (remote, local) : (local, remote)
@@ -73,7 +74,7 @@ struct MergedConflicts {
       outcome: session.clients.precedes(local.stamp, remote.stamp) ? .remote : .local,
       localStamp: local.stamp, remoteStamp: remote.stamp, key: key(of: row),
       local: [(cell.column, local.value)], remote: [(cell.column, remote.value)])
-    let isUnpublished = try session.isUnpublished(local.stamp)
+    let isUnpublished = try isHeld && !isReturning || session.isUnpublished(local.stamp)
     if try recorder.supersede(entry) { return }
     if let index = recorder.decisionIndex[cell] {
       // An earlier change of this transaction already conflicts with this
@@ -106,9 +107,10 @@ struct MergedConflicts {
     guard change.concurrency.isPossible else { return }
     let table = session.schema[row.key.table]
     let edited = table.cellPositions.filter {
-      row.values[$0] != nil && change.concurrency.isConcurrent(row.state.stamp(of: $0))
+      row.values[$0] != nil
+        && change.concurrency.isConcurrent(row.state.stamp(of: $0), of: row.key, column: $0)
     }
-    let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp)
+    let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp, of: row.key)
     guard !edited.isEmpty || isConcurrent else { return }
     recorder.count += 1
     var newest = isConcurrent ? row.state.existenceStamp : .zero
@@ -124,13 +126,17 @@ struct MergedConflicts {
         rule: isRevived ? .editWins : isDeleted ? .deleteWins : .latestWins,
         outcome: isDeleted ? .remote : .local, localStamp: newest, remoteStamp: change.stamp,
         key: key(of: row), local: knownCells(row)),
-      edit: .local, of: row)
+      edit: .local, of: row,
+      isHeld: change.concurrency.isHeld(row.state.existenceStamp, of: row.key)
+        || edited.contains {
+          change.concurrency.isHeld(row.state.stamp(of: $0), of: row.key, column: $0)
+        })
     warn(.deletionOfEditedRow, .deletionOfReferringRow, edited, table)
   }
 
   private func noteEditOfDeleted(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
     let table = session.schema[row.key.table]
-    let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp)
+    let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp, of: row.key)
     let returns =
       change.action == .insert
       && session.clients.precedes(row.state.existenceStamp, change.stamp)
@@ -152,7 +158,9 @@ struct MergedConflicts {
         rule: isRevived ? .editWins : returns ? .latestWins : .deleteWins,
         outcome: returns || isRevived ? .remote : .local, localStamp: row.state.existenceStamp,
         remoteStamp: newest, key: key(of: row), remote: Self.cells(cells)),
-      edit: .remote, of: row, changing: change.cells)
+      edit: .remote, of: row,
+      isHeld: change.concurrency.isHeld(row.state.existenceStamp, of: row.key),
+      changing: change.cells)
     if !returns {
       warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table)
     }
@@ -162,17 +170,20 @@ struct MergedConflicts {
   /// and `changes` are that side's changes to the row as it is here.
   private func noteExistence(
     _ entry: ConflictJournal.Entry, edit: Conflict.Outcome, of row: WorkingRow,
+    isHeld: Bool,
     changing changes: [(column: Int, value: Value, stamp: LocalStamp)] = []
   ) throws {
     var entry = entry
     var edit = edit
-    if recorder.isReturning(entry.localStamp, entry.remoteStamp) {
+    let isReturning = recorder.isReturning(entry.localStamp, entry.remoteStamp)
+    if isReturning {
       (entry.local, entry.remote) = (entry.remote, entry.local)
       (entry.localStamp, entry.remoteStamp) = (entry.remoteStamp, entry.localStamp)
       entry.outcome = entry.outcome == .local ? .remote : .local
       edit = edit == .local ? .remote : .local
     }
-    let isUnpublished = try entry.localStamp.map(session.isUnpublished) ?? false
+    let isUnpublished =
+      try isHeld && !isReturning || entry.localStamp.map(session.isUnpublished) ?? false
     if try recorder.supersede(entry) { return }
     let policy = try session.policies(of: entry.row.table).existence
     guard isUnpublished else {

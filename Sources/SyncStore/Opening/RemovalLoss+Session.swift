@@ -15,6 +15,7 @@ extension RemovalLoss {
     openConflicts = try ConflictTable.openCount(session.database)
     unsealedEdits = try session.editCount()
     unpublishedChangeSets = try session.outbox.unpublishedCount()
+    heldEdits = try session.heldEdits().reports(session).count
   }
 }
 

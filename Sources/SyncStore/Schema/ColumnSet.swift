@@ -41,6 +41,17 @@ struct ColumnSet: Hashable {
     }
   }
 
+  var isEmpty: Bool { first == 0 && others.allSatisfy { $0 == 0 } }
+
+  mutating func remove(_ column: Int) {
+    let (index, bit) = column.quotientAndRemainder(dividingBy: Self.bitsPerMask)
+    if index == 0 {
+      first &= ~(1 << UInt64(bit))
+    } else if index <= others.count {
+      others[index - 1] &= ~(1 << UInt64(bit))
+    }
+  }
+
   func isSubset(of other: ColumnSet) -> Bool {
     guard first & ~other.first == 0 else { return false }
     return others.enumerated().allSatisfy { index, word in

@@ -20,6 +20,8 @@ struct RemakeComparison {
   private let isExact: Bool
   private let checkCancellation: () throws -> Void
   private let absentValues: AbsentValues
+  /// The edits that no change set has carried, so that no other store knows of them.
+  private let held: HeldEdits.OfTable
   /// The cells that can be compared, by their positions in this store and in the other one.
   private let cells: [(here: Int, there: Int)]
   /// The cells whose columns the other store does not have.
@@ -44,6 +46,7 @@ struct RemakeComparison {
     self.checkCancellation = checkCancellation
     absentValues = AbsentValues(session.database)
     access = try session.access(table.id)
+    held = try session.heldEdits().inTable(table, session)
     formerAccess = try former.access(there.id)
     log = try RemakeLog(table, session: session, noticed: noticed)
     logKeys = LogKeys(session: session, noticed: noticed)
@@ -79,6 +82,7 @@ struct RemakeComparison {
     try compareRows()
     try compareDeleted()
     try findDeleted()
+    try findDeletedHeld()
     try findDeletedEdits()
     try findDeletedOfHidden()
     try findDeletedReferred()
@@ -164,6 +168,9 @@ struct RemakeComparison {
       if let before, wasShown { try logDeletion(of: row, key: key, before.values) }
       return
     }
+    if held.unknown.contains(row.identity) {
+      return try logUnknown(table.cellPositions, key: key)
+    }
     guard let before else {
       if let kept = try keptOfHidden(row) {
         return try logEdits(
@@ -218,6 +225,10 @@ struct RemakeComparison {
       let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
       // Known edits of other devices take precedence over unknown ones.
       if knownThere > known { continue }
+      if held.cells[row.identity]?.contains(here) == true {
+        lacking.append(here)
+        continue
+      }
       let beneathThere = keptThere?.cells.first { $0.column == there }?.value
       let was = try exported(
         before[there], formerAccess.table.columns[there], beneathThere, former)
@@ -433,6 +444,19 @@ struct RemakeComparison {
     }
     return formerAccess.table.cellPositions.contains { position in
       formerAccess.table.columns[position].domain != .counter && there.stamp(of: position) == .zero
+    }
+  }
+
+  /// Finds rows that no change set has carried and that were deleted unseen.
+  private func findDeletedHeld() throws {
+    for identity in held.unknown.sorted() {
+      guard let key = try access.namingKey(of: identity), try access.row(key) == nil,
+        log.entry(key)?.isDeleted != true,
+        let state = try access.stamps.state(of: access.fingerprint(identity)),
+        state.existence == .inserted
+      else { continue }
+      let absent = try absentValues.values(of: table)
+      try log.addDeletion(key: key, table.recordedColumns.map { absent[$0] })
     }
   }
 

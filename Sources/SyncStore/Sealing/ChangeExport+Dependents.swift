@@ -71,7 +71,7 @@ extension ChangeExport {
   func logHiddenDeletions() throws {
     var done: Set<RowKey> = []
     var (parents, moved) = try goneRows()
-    hidden = try HiddenEdits(moved, session: session)
+    hidden = try HiddenEdits(moved, limits: options.limits, session: session)
     for (row, move) in moved { parents[row] = move.time }
     while let (parent, time) = parents.popFirst() {
       let table = session.schema[parent.table]

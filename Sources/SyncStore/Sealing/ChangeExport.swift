@@ -9,7 +9,7 @@ import SyncModel
 final class ChangeExport {
   let session: StoreSession
   private let builder: ChangeSetBuilder
-  private let options: StoreOptions
+  let options: StoreOptions
   /// The tables whose log lacks the cells of deleted rows, since the log did not record these yet
   /// when it was written. The deletions of such rows erase them.
   private let lackingDeletedCells: Set<Int>
@@ -91,7 +91,7 @@ final class ChangeExport {
     let exporter = try TableExport(
       session: session, table: table,
       keepsDeleted: table.keepsDeleted && !lackingDeletedCells.contains(table.id),
-      plainCells: plainCells)
+      limits: options.limits, plainCells: plainCells)
     var log = try EditLog(table: table, session: session)
     while true {
       try checkCancellation()

@@ -7,6 +7,7 @@ final class ChangeSetBuilder {
   private let binding: StoreBinding
   private let greatestRowCount: Int
   private let greatestByteCount: Int
+  private let limits: CodecLimits
   private let hash: @Sendable ([UInt8]) -> ContentHash
   private let dependencies: VersionVector
   private let schema: ContentHash
@@ -25,7 +26,9 @@ final class ChangeSetBuilder {
     self.session = session
     self.binding = binding
     greatestRowCount = min(options.rowsPerChangeSet, CodecLimits.default.rows)
-    greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount)
+    limits = options.limits
+    largeByteCount = limits.memoryBytes / 16
+    greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount, largeByteCount)
     hash = options.hash
     var vector = try session.clients.vector()
     head = try session.ownHead()
@@ -41,6 +44,9 @@ final class ChangeSetBuilder {
 
   /// The most bytes of sealed files in ``files``.
   private static let greatestFileBytes = 4 << 20
+
+  /// A row with more bytes of text and blobs has a change set of its own: it may be over the caps.
+  let largeByteCount: Int
 
   /// The number of rows for which the current change set has room.
   var remainingRows: Int { greatestRowCount - rowCount }
@@ -67,6 +73,32 @@ final class ChangeSetBuilder {
   /// Seals the gathered changes as a change set, if there are any.
   func seal() throws {
     guard !tables.isEmpty else { return }
+    do {
+      try sealGathered()
+    } catch let error as CodecError where error.code == .lengthOverCap {
+      let longest = tables.max { $0.byteCount < $1.byteCount }
+      throw StoreError(
+        .editRefused, path: "",
+        message:
+          "A row of the table “\(longest?.table.text ?? "")” is too large to be synchronized.",
+        remedy: "Shorten its key to less than 50 MB, then sync again.", detail: "\(error)")
+    }
+  }
+
+  /// Seals one row as a change set of its own. Returns false if it is over the caps.
+  func sealAlone(_ row: TableChanges) throws -> Bool {
+    try seal()
+    (tables, rowCount, byteCount) = ([row], row.count, row.byteCount)
+    do {
+      try sealGathered()
+      return true
+    } catch let error as CodecError where error.code == .lengthOverCap {
+      (tables, rowCount, byteCount) = ([], 0, 0)
+      return false
+    }
+  }
+
+  private func sealGathered() throws {
     let header = SyncChangeSet.Header(
       root: binding.root, document: binding.document, generation: binding.generation,
       client: binding.client, number: (head?.number ?? 0) + 1,
@@ -74,7 +106,7 @@ final class ChangeSetBuilder {
       previous: head?.hash ?? binding.ancestor.flatMap { dependencies[$0]?.hash })
     let set = SyncChangeSet(
       header: header, dependencies: dependencies, schema: schema, tables: tables)
-    let bytes = try encode(set)
+    let bytes = try ChangeSetCodec.encode(set, limits: limits)
     let entry = VersionVector.Entry(number: header.number, hash: hash(bytes))
     try session.outbox.add(bytes, as: entry, rowCount: rowCount, of: session.own)
     if try !session.isAwaitingOthers() { try session.clients.setLast(entry, of: binding.client) }
@@ -92,21 +124,5 @@ final class ChangeSetBuilder {
     tables = []
     rowCount = 0
     byteCount = 0
-  }
-
-  private func encode(_ set: SyncChangeSet) throws -> [UInt8] {
-    do {
-      return try ChangeSetCodec.encode(set)
-    } catch let error as CodecError where error.code == .lengthOverCap {
-      // Change sets are cut between rows long before this limit, so this one is
-      // a single row.
-      let longest = set.tables.max { $0.byteCount < $1.byteCount }
-      throw StoreError(
-        .editRefused, path: "",
-        message:
-          "A row of the table “\(longest?.table.text ?? "")” is too large to be synchronized.",
-        remedy: "Shorten its values to less than 60 MB in all, then sync again.",
-        detail: "\(error)")
-    }
   }
 }

@@ -12,6 +12,9 @@ struct ExportedRows {
   /// The bytes of content at the last check for a full change set.
   private var checkedContent = 0
 
+  /// The bytes of the new identities of rows that have moved.
+  private var moveBytes = 0
+
   private static let largeContent = 1 << 18
 
   init(of table: TableSchema, session: StoreSession) {
@@ -68,14 +71,14 @@ struct ExportedRows {
   }
 
   /// Records the version that an update, the current row, replaces.
-  mutating func appendReplaced(_ stamp: LocalStamp) {
-    changes.exceptions.append(
-      StampException(row: changes.count, column: nil, stamp: session.clients.stamp(stamp)))
+  mutating func appendReplaced(_ stamp: Stamp) {
+    changes.exceptions.append(StampException(row: changes.count, column: nil, stamp: stamp))
   }
 
   /// Records the identity under which the current row lives on.
   mutating func appendMove(to destination: RowIdentity) {
     changes.moves.append(RowMove(row: changes.count, destination: destination))
+    moveBytes += destination.bytes.count
   }
 
   /// Appends the row whose cells were appended, those with the given indexes.
@@ -122,24 +125,38 @@ struct ExportedRows {
 
   // MARK: - Handing over
 
-  /// Hands over the changes if they are enough for a change set. If `count` is given, the position
-  /// of the last row, it checks only after every 256 rows, when there are enough rows, or after
-  /// large values.
-  mutating func finishIfFull(_ builder: ChangeSetBuilder, afterRow count: Int? = nil) throws {
-    if let count {
-      let content = contentCount
-      guard
-        count & 255 == 255 || changes.count >= builder.remainingRows
-          || content - checkedContent > Self.largeContent
-      else { return }
-      checkedContent = content
+  /// Hands over the changes if they are enough for a change set, after the row at a position: checks
+  /// only after every 256 rows, when there are enough rows, or after large values.
+  ///
+  /// Returns the last row instead of handing it over if it may be over the caps of a change set.
+  mutating func finishIfFull(
+    _ builder: ChangeSetBuilder, afterRow count: Int
+  ) throws -> TableChanges? {
+    let content = contentCount
+    let growth = content - checkedContent
+    let isLarge = growth > min(Self.largeContent, builder.largeByteCount)
+    guard count & 255 == 255 || changes.count >= builder.remainingRows || isLarge else {
+      return nil
     }
+    checkedContent = content
+    if growth > builder.largeByteCount, changes.contentOfLastRow > builder.largeByteCount {
+      let row = changes.removeLastRow()
+      try finish(builder)
+      return row
+    }
+    try finishIfFull(builder)
+    return nil
+  }
+
+  /// Hands over the changes if they are enough for a change set.
+  mutating func finishIfFull(_ builder: ChangeSetBuilder) throws {
     if builder.isFull(with: changes) { try finish(builder) }
   }
 
   /// The bytes of text and blobs gathered so far.
   private var contentCount: Int {
-    var count = 0
+    var count = moveBytes
+    for index in changes.keys.indices { count += changes.keys[index].bytes.count }
     for index in changes.cells.indices { count += changes.cells[index].bytes.count }
     return count
   }
@@ -151,5 +168,6 @@ struct ExportedRows {
     shapes = [:]
     lastShape = nil
     checkedContent = 0
+    moveBytes = 0
   }
 }

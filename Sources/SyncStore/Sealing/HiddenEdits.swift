@@ -8,6 +8,7 @@ import SyncModel
 /// rows that go with another row, and that no local key names, are deleted by their identities.
 struct HiddenEdits {
   private let session: StoreSession
+  private let limits: CodecLimits
   /// The new identities of the rows that have moved.
   private let destinations: [RowKey: RowIdentity]
   private var rows: [HiddenRow] = []
@@ -28,8 +29,12 @@ struct HiddenEdits {
   }
 
   /// Finds the rows that move. Must be called before the edits are exported.
-  init(_ moves: [RowKey: (destination: RowIdentity, time: Double)], session: StoreSession) throws {
+  init(
+    _ moves: [RowKey: (destination: RowIdentity, time: Double)], limits: CodecLimits,
+    session: StoreSession
+  ) throws {
     self.session = session
+    self.limits = limits
     destinations = moves.mapValues(\.destination)
     let parents = moves.map { ($0.key, HybridTime(julianDay: $0.value.time)) }
       .sorted { ($0.0.table, $0.0.identity) < ($1.0.table, $1.0.identity) }
@@ -140,7 +145,14 @@ struct HiddenEdits {
     guard !seen.contains(row), let index = indexes[row] else { return nil }
     let values = try movedValues(rows[index], seen)
     let positions = session.schema[row.table].identityPositions
-    return try session.access(row.table).identity(of: positions.map { values[$0] })
+    let destination = try session.access(row.table).identity(of: positions.map { values[$0] })
+    // What no change set can carry stays under its old key, on all devices.
+    let keys = row.identity.bytes.count + destination.bytes.count
+    return max(Self.contentCount(values), keys) <= limits.safeContent ? destination : nil
+  }
+
+  private static func contentCount(_ values: [Value]) -> Int {
+    values.reduce(0) { $0 + $1.contentCount }
   }
 
   // MARK: - Exporting
@@ -168,21 +180,31 @@ struct HiddenEdits {
     for table in session.schema.inDependencyOrder(session.schema.tables) {
       var exported = ExportedRows(of: table, session: session)
       let living = rows.filter { $0.key.table == table.id && !$0.isDeleted }
-      for (count, row) in living.enumerated() {
+      for row in living {
         guard let destination = moving[row.key] else { continue }
+        if row.key.identity.bytes.count + destination.bytes.count > builder.largeByteCount {
+          try exported.finish(builder)
+          try builder.seal()
+        }
         if arriving[row.key] == nil {
           try delete(row.key, row.time, movedTo: destination, &exported, set)
         }
         let key = RowKey(table: table.id, identity: destination)
-        if arriving[key]?.key == row.key { try insert(row, as: key, table, &exported, set) }
-        try exported.finishIfFull(builder, afterRow: count)
+        if arriving[key]?.key == row.key {
+          if try Self.contentCount(movedValues(row)) > builder.largeByteCount {
+            try exported.finish(builder)
+            try builder.seal()
+          }
+          try insert(row, as: key, table, &exported, set)
+        }
+        try exported.finishIfFull(builder)
       }
-      for (count, deletion) in deletions.filter({ $0.row.table == table.id }).enumerated() {
+      for deletion in deletions where deletion.row.table == table.id {
         let row = try set.row(deletion.row)
         guard row.isLiving, row.shown == nil, moving[row.key] == nil, arriving[row.key] == nil
         else { continue }
         try delete(row.key, deletion.time, movedTo: nil, &exported, set)
-        try exported.finishIfFull(builder, afterRow: count)
+        try exported.finishIfFull(builder)
       }
       try exported.finish(builder)
     }
@@ -229,6 +251,17 @@ struct HiddenEdits {
     exported.appendRow(
       table.identityPositions.map { values[$0] }, .insert, time, cells: Array(cells.indices))
     try set.merge(WorkingSet.Change(action: .insert, stamp: stamp, cells: cells), into: new)
+  }
+}
+
+extension Value {
+  /// The bytes of text or a blob.
+  fileprivate var contentCount: Int {
+    switch self {
+    case .null, .integer, .real: 0
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .identity(let row): row.bytes.count
+    }
   }
 }
 

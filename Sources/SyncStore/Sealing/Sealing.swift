@@ -20,6 +20,7 @@ struct Sealing {
   static func isDue(_ session: StoreSession) throws -> Bool {
     try !session.tablesWithEdits().isEmpty || !session.remadeTables().isEmpty
       || session.isSettlingDue() || session.isWarningOfKeysDue()
+      || HeldTombstones(session: session).exist()
   }
 
   /// Seals the edits, and empties the log.
@@ -32,7 +33,10 @@ struct Sealing {
     let followed = try MovedKeys(session: session).log()
     var report = SealReport()
     let isSettlingDue = try session.isSettlingDue()
-    guard try isSettlingDue || !session.tablesWithEdits().isEmpty else { return report }
+    let tombstones = HeldTombstones(session: session)
+    guard try isSettlingDue || !session.tablesWithEdits().isEmpty || tombstones.exist() else {
+      return report
+    }
     if try isSettlingDue || !session.tablesToCompare().isEmpty {
       try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: true)
     }
@@ -53,9 +57,11 @@ struct Sealing {
     }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
+    try tombstones.export(to: builder, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
     try session.goneKeys.keepContained(suspects.freedKeys)
     report.parkedRows = try settle(suspects, followed, set)
+    try session.writeHeldEdits()
     // A program may have written them with foreign keys off.
     let orphans = try session.tablesWithEdits().filter(session.mayLackKeys)
     try OrphansWithoutKey(of: Set(orphans.map(\.id)), session).settle()

@@ -14,7 +14,7 @@ final class TableExport {
   private let remakeNoticed: Int64?
   /// Whether another store may have the same log (``SharedLog``).
   private let isLogShared: Bool
-  private let cellPositions: [Int]
+  let cellPositions: [Int]
   /// The indexes of all cells: the shape of an insertion.
   private let allCells: [Int]
   /// For each column its index among the cells; -1 for none.
@@ -25,6 +25,11 @@ final class TableExport {
   private let waitingSums: WaitingSums
   /// The cells that are plain values although a row has their number, by row and column.
   private let plainCells: [RowKey: [Int: Value]]
+
+  /// The edits that no change set has carried. A row whose insertion is among them is inserted whole
+  /// by any edit.
+  var held: HeldEdits.OfTable
+  let limits: CodecLimits
 
   private var rows: ExportedRows
   /// The counters of the current row to which something was added.
@@ -53,7 +58,7 @@ final class TableExport {
   ///   - keepsDeleted: Whether tombstones store the cells of deleted rows, and the log has them.
   ///   - plainCells: The cells that are plain values although a row has their number.
   init(
-    session: StoreSession, table: TableSchema, keepsDeleted: Bool,
+    session: StoreSession, table: TableSchema, keepsDeleted: Bool, limits: CodecLimits,
     plainCells: [RowKey: [Int: Value]]
   ) throws {
     self.session = session
@@ -73,6 +78,8 @@ final class TableExport {
     dependents = try ExportedDependents(access: access, session: session)
     moves = try KeyMoves(access: access)
     waitingSums = try WaitingSums(of: access, session)
+    held = try session.heldEdits().inTable(table, session)
+    self.limits = limits
     rows = ExportedRows(of: table, session: session)
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
@@ -133,7 +140,9 @@ final class TableExport {
       }
       if let outcome {
         try dependents.note(outcome, row, after: old, batch, identities, &suspects)
-        try rows.finishIfFull(builder, afterRow: count)
+        if let large = try rows.finishIfFull(builder, afterRow: count), let state = states[row] {
+          try handOver(large, identities.identity(row), state, to: builder)
+        }
       }
     }
     try rows.finishIfFull(builder)
@@ -189,6 +198,7 @@ final class TableExport {
     let log = batch.rows[row]
     let existed =
       existed(log, state)
+      && !(log.isPresent && !held.unknown.isEmpty && isUnknown(identities.identity(row)))
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
     cellsToKeep.removeAll()
@@ -299,6 +309,11 @@ final class TableExport {
       time = max(time, others.next)
     }
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    let blanks =
+      try keepsDeleted
+      ? blankCells(of: identities.identity(row), row, log, batch) {
+        mayBeEdited($0, log, kept, state)
+      } : [:]
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
       silence: keepsDeleted ? old.silence : stamp)
@@ -316,11 +331,19 @@ final class TableExport {
           !log.changed.contains(cell.column) && !kept.cells.contains { $0.column == cell.column }
         }
       }
-      for (index, position) in cellPositions.enumerated()
-      where log.changed.contains(position) || mayBeEdited(position, log, kept, state) {
-        guard log.old != nil, let cell = cells.first(where: { $0.column == position }) else {
-          continue
+      if !blanks.isEmpty {
+        cells.removeAll { blanks[$0.column] != nil }
+        cells = (cells + blanks.map { (column: $0.key, value: $0.value) }).sorted {
+          $0.column < $1.column
         }
+      }
+      for (index, position) in cellPositions.enumerated()
+      where log.changed.contains(position) || blanks[position] != nil
+        || mayBeEdited(position, log, kept, state)
+      {
+        guard log.old != nil || blanks[position] != nil,
+          let cell = cells.first(where: { $0.column == position })
+        else { continue }
         new.setStamp(stamp, of: position)
         rows.appendCell(cell.value, to: index)
         shape.append(index)
@@ -398,6 +421,10 @@ final class TableExport {
     }
     rows.appendRow(
       row, of: batch, identities, action: .insert, time: time, cells: allCells)
+    if !held.isEmpty {
+      held.unknown.remove(identities.identity(row))
+      held.forget(cellPositions, of: identities.identity(row))
+    }
     state = new
   }
 
@@ -414,7 +441,9 @@ final class TableExport {
     var shape: [Int] = []
     let plain = plainValues(row, identities)
     if table.mergeType == .keepBoth, !cellPositions.isEmpty {
-      rows.appendReplaced(old.version(in: table, precedes: session.clients.precedes))
+      let known = held.replaced[identities.identity(row)]
+      let version = old.version(in: table, precedes: session.clients.precedes)
+      rows.appendReplaced(known ?? session.clients.stamp(version))
     }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
@@ -468,6 +497,9 @@ final class TableExport {
     guard !shape.isEmpty else { return false }
     rows.appendRow(
       row, of: batch, identities, action: .update, time: rowTime ?? log.lastTime, cells: shape)
+    if !held.isEmpty {
+      held.forget(shape.map { cellPositions[$0] }, of: identities.identity(row))
+    }
     state = new
     return true
   }

@@ -2,6 +2,22 @@ import SyncModel
 
 /// The state of the store.
 extension LocalStore {
+  /// Returns the edits that stay on the device since no change set can carry them.
+  package func heldEdits() throws -> [StoreStatus.HeldEdit] {
+    try read { try $0.heldEdits().reports($0) }
+  }
+
+  /// Forgets which edits stay on the device, since all devices will have them from a whole store.
+  /// Returns whether there were any.
+  package func forgetHeldEdits() throws -> Bool {
+    try write { session in
+      guard try !session.heldEdits().edits.isEmpty else { return false }
+      try MetaTable.remove(.heldEdits, session.database)
+      session.knownHeldEdits = HeldEdits()
+      return true
+    }
+  }
+
   /// Returns the tables that stay on the device since they cannot be synchronized.
   package func unsuitableTables() throws -> [StoreStatus.UnsuitableTable] {
     try read { $0.schema.unsuitableTables }

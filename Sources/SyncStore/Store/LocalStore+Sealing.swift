@@ -100,7 +100,13 @@ extension LocalStore {
     try write { session in
       let author = try client.map(session.clients.number) ?? session.own
       try session.outbox.markPublished(number, of: author, removing: author != session.own)
-      try session.bases.removeIfAllIsPublished()
+      let held = try session.heldEdits().byTable(session)
+      if held.isEmpty { return try session.bases.removeIfAllIsPublished() }
+      guard try session.outbox.unpublishedCount() == 0 else { return }
+      // Policies need what held cells had before.
+      try session.bases.remove { row, column in
+        held[row.table]?.cells[row.identity]?.contains(column) != true
+      }
     }
   }
 }

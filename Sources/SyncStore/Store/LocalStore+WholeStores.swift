@@ -22,6 +22,7 @@ extension LocalStore {
   ) throws -> StoreSnapshot {
     // The bookkeeping in the copy must be in line with its schema.
     try checkCompleteness()
+    try read { try SnapshotWriter.checkNothingHeld($0, path) }
     return try SnapshotWriter(
       connection: connection, client: binding.client, configuration: configuration,
       options: options

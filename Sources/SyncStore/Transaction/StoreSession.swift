@@ -31,6 +31,10 @@ final class StoreSession {
   /// Whether the log contains plain values that only this transaction knows to be plain, so that it
   /// has to seal them.
   var hasWrittenPlainValues: Bool { !writtenPlainCells.isEmpty || !writtenPlainRows.isEmpty }
+  /// The edits that the sealing in this transaction has held back.
+  var newHeldEdits: [HeldEdits.Edit] = []
+  /// The result of ``heldEdits()``; `nil` until it is first asked for.
+  var knownHeldEdits: HeldEdits?
   /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
   /// The result of ``tablesToCompare()``; `nil` until it is first asked for.

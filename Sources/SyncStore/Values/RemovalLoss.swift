@@ -20,6 +20,8 @@ public struct RemovalLoss: Hashable, Sendable {
   public var unsealedEdits = 0
   /// Change sets that were not published. The rows themselves stay.
   public var unpublishedChangeSets = 0
+  /// Edits that are too large to be sent. The rows themselves stay.
+  public var heldEdits = 0
 
   /// Creates a report of no loss.
   package init() {}

@@ -240,6 +240,8 @@ public struct StoreStatus: Hashable, Sendable {
   public var conflictArchiveProblem: String?
   /// The number of rows that have NULL in their key and stay on this device, by table.
   public var rowsWithoutKey: [SQLName: Int] = [:]
+  /// The edits that stay on this device since no change set can carry them, in order of table.
+  public var heldEdits: [HeldEdit] = []
 
   /// The reason why a table is not synchronized.
   public enum LeftOutReason: String, Hashable, Sendable {

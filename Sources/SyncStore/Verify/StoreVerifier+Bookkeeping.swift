@@ -36,6 +36,7 @@ extension StoreVerifier {
       case .excludedNames: type = ExcludedNames.self
       case .formerNames: type = FormerNames.self
       case .remade: type = RemadeTables.self
+      case .heldEdits: type = HeldEdits.self
       case .incarnations: type = [Incarnation].self
       // Other checks read the rest.
       default: continue

@@ -84,6 +84,7 @@ final class StoreVerifier {
       return finished()
     }
     noteUnsuitableTables(session.schema)
+    try guarded("docsync_meta") { try noteHeldEdits(session) }
     try step()
     try guarded("docsync_table") { try checkConditions(session.schema) }
     try guarded("docsync_outbox", .outboxDamaged) { try checkOutbox(session) }
@@ -290,6 +291,23 @@ final class StoreVerifier {
             ? table.explanation : "This table stays on the device. \(table.message)",
           severity: table.wasSynchronized ? .error : .note, remedy: Remedy(table.remedy)))
     }
+  }
+
+  /// Notes the edits that stay on the device since no change set can carry them.
+  private func noteHeldEdits(_ session: StoreSession) throws {
+    let edits = try session.heldEdits().reports(session)
+    for edit in edits.prefix(20) {
+      result.report.findings.append(
+        VerifyReport.Finding(
+          .editTooLarge, table: edit.table, edit.message, severity: .note,
+          remedy: Remedy(edit.remedy)))
+    }
+    guard edits.count > 20 else { return }
+    result.report.findings.append(
+      VerifyReport.Finding(
+        .editTooLarge,
+        "\(edits.count - 20) further edits are too large to be sent and stay on this device.",
+        severity: .note))
   }
 
   // MARK: - The place

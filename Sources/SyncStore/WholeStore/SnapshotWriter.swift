@@ -98,8 +98,9 @@ struct SnapshotWriter {
   private func checkNothingUnpublished(_ session: StoreSession) throws {
     guard
       try session.outbox.unpublishedCount() == 0 && session.tablesWithEdits().isEmpty
-        && session.remadeTables().isEmpty
+        && session.remadeTables().isEmpty && !HeldTombstones(session: session).exist()
     else { throw unpublished }
+    try Self.checkNothingHeld(session, connection.path)
     // Edits that were sealed since are in the tables and would not be in the vector.
     guard try !session.isAwaitingOthers() else {
       throw StoreError(
@@ -107,6 +108,17 @@ struct SnapshotWriter {
         message: "The store has change sets of its own that wait for those of other devices.",
         remedy: "Synchronize it first, then try again.")
     }
+  }
+
+  /// Throws `unpublishedEdits` if edits are too large for a change set: devices that join would have
+  /// them, and the others would not.
+  static func checkNothingHeld(_ session: StoreSession, _ path: String) throws {
+    guard let first = try session.heldEdits().reports(session).first else { return }
+    throw StoreError(
+      .unpublishedEdits, path: path,
+      message: "The whole store would contain an edit that other devices do not have: "
+        + first.message,
+      remedy: Remedy(first.remedy))
   }
 
   private var unpublished: StoreError {

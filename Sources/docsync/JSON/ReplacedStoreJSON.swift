@@ -7,6 +7,7 @@ struct ReplacedStoreJSON: Encodable, Sendable {
   var directory: String?
   var isSameDocument: Bool
   var unsentChangeSets: Int
+  var heldEdits: Int
   /// Why the store could not be read.
   var unreadable: String?
 
@@ -16,6 +17,7 @@ struct ReplacedStoreJSON: Encodable, Sendable {
     directory = store.directory
     isSameDocument = store.isSameDocument
     unsentChangeSets = store.unsentChangeSets
+    heldEdits = store.heldEdits
     unreadable = store.unreadable
   }
 }

@@ -4,6 +4,8 @@ import SyncModel
 struct WarningJSON: Encodable, Sendable {
   var code: String
   var table: SQLName?
+  /// The key of the row concerned.
+  var row: String?
   var names: [SQLName]
   /// Why rows are parked.
   var reason: String?
@@ -18,6 +20,7 @@ struct WarningJSON: Encodable, Sendable {
   init(_ warning: SyncWarning) {
     code = warning.code.rawValue
     table = warning.table
+    row = warning.row
     names = warning.names
     reason = warning.reason
     count = warning.count

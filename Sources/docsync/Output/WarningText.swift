@@ -8,7 +8,9 @@ extension SyncWarning {
     if let reason = reason.flatMap(ParkedRow.Reason.init(rawValue:)) { text += ": \(reason.text)" }
     if let client { text += ": \(ClientNames.short(client))" }
     if let milliseconds { text += ", by \(Self.duration(milliseconds))" }
-    if !names.isEmpty { text += ": \(printable(names.joined(separator: ", ")))" }
+    if code != .editTooLarge, !names.isEmpty {
+      text += ": \(printable(names.joined(separator: ", ")))"
+    }
     if let conflict { text += " (conflict \(conflict))" }
     if code == .wholeStoreRefused { text += " Run “docsync verify”, and do what it says." }
     return count > 1 ? text + " (\(count) times)" : text

@@ -152,7 +152,13 @@ extension ReplacedStore {
     }
     let unsent = counted(unsentChangeSets, "change set")
     guard !isSameDocument else {
-      return unsentChangeSets > 0 ? "Its edits that were not sent were added: \(unsent)." : nil
+      let lines = [
+        unsentChangeSets > 0 ? "Its edits that were not sent were added: \(unsent)." : nil,
+        heldEdits > 0
+          ? "That file alone has what was too large to be sent: \(counted(heldEdits, "edit"))."
+          : nil,
+      ].compactMap(\.self)
+      return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
     return
       "That file belonged to the document “\(printable(document ?? ""))” in \(directory ?? ""), whose "

@@ -51,6 +51,7 @@ struct Leave: Verb {
     var conflictCount: Int
     var unsentEdits: Int
     var unsentChangeSets: Int
+    var heldEdits: Int
 
     init(_ loss: RemovalLoss) {
       parked = loss.parked.map(ParkedRowJSON.init)
@@ -60,6 +61,7 @@ struct Leave: Verb {
       conflictCount = loss.conflicts
       unsentEdits = loss.unsealedEdits
       unsentChangeSets = loss.unpublishedChangeSets
+      heldEdits = loss.heldEdits
     }
   }
 
@@ -178,6 +180,11 @@ struct Leave: Verb {
         parts.joined(separator: " and ")
           + (abandons
             ? " will not be sent; the rows stay here" : " will be sent before"))
+    }
+    if loss.heldEdits > 0 {
+      lines.append(
+        "\(counted(loss.heldEdits, "edit")) too large to be sent will never reach other devices; "
+          + "the rows stay here")
     }
     if !loss.parked.isEmpty {
       lines.append("these hidden rows will be removed:")

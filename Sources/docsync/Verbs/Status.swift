@@ -62,6 +62,8 @@ struct Status: Verb {
     var rowsWithoutKey: NamedValues<Int>
     /// Tables that cannot be synchronized; absent if there are none.
     var unsuitableTables: [UnsuitableTableJSON]?
+    /// The edits that are too large to be sent; absent if there are none.
+    var heldEdits: [HeldEditJSON]?
     /// Why older conflicts stay in the database; absent if they do not.
     var conflictArchiveProblem: String?
   }
@@ -154,6 +156,7 @@ struct Status: Verb {
       incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey),
       unsuitableTables: status.unsuitableTables.isEmpty
         ? nil : status.unsuitableTables.map(UnsuitableTableJSON.init),
+      heldEdits: status.heldEdits.isEmpty ? nil : status.heldEdits.map(HeldEditJSON.init),
       conflictArchiveProblem: status.conflictArchiveProblem)
     try await addUnreceived(to: &result, manager)
     return result
@@ -193,6 +196,9 @@ struct Status: Verb {
     if !unsettled.waits.isEmpty { notes.append("\(unsettled.waits.count) waiting") }
     if unsettled.openConflicts > 0 {
       notes.append("\(counted(unsettled.openConflicts, "question")) open")
+    }
+    if let held = result.heldEdits {
+      notes.append("\(counted(held.count, "edit")) too large to be sent")
     }
     if !unsettled.parked.isEmpty {
       notes.append("\(counted(unsettled.parked.count, "row")) hidden")
@@ -270,6 +276,11 @@ struct Status: Verb {
       lines += status.unsuitableTables.map {
         "  " + printable("\($0.explanation) \($0.remedy)")
       }
+    }
+    if !status.heldEdits.isEmpty {
+      lines += ["", "Edits that are too large to be sent and stay on this device:"]
+      lines += status.heldEdits.prefix(20).map { "  " + printable("\($0.message) \($0.remedy)") }
+      if status.heldEdits.count > 20 { lines.append("  and \(status.heldEdits.count - 20) more") }
     }
     if !status.parked.isEmpty {
       lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
