@@ -61,21 +61,24 @@ final class ChangeFetch: StoreSteps {
   private(set) var gap: (client: ClientIdentifier, number: UInt64)?
   private let segments: SegmentReader
   private let lowestKept: (ClientIdentifier) throws -> UInt64
+  private let brake: DeletionBrake?
   /// The progress of reading.
   private var reading = Reading()
 
   /// - Parameters:
   ///   - heads: The last change set that each client has announced.
   ///   - cuts: How far the change sets of retired clients are applied.
+  ///   - brake: The brake of the synchronization, if it has one.
   ///   - lowestKept: Returns the least number of a client that was not
   ///     vacuumed, as far as the markers show.
   init(
     _ session: SyncSession, heads: [ClientIdentifier: UInt64],
-    cuts: [ClientIdentifier: Members.Cut],
+    cuts: [ClientIdentifier: Members.Cut], brake: DeletionBrake? = nil,
     lowestKept: @escaping (ClientIdentifier) throws -> UInt64
   ) throws {
     self.session = session
     self.lowestKept = lowestKept
+    self.brake = brake
     (header, layout) = (session.header, session.layout)
     let (files, store) = (session.files, session.store)
     segments = SegmentReader(files, header: header, layout: layout)
@@ -94,7 +97,9 @@ final class ChangeFetch: StoreSteps {
       authors[waiting.client, default: Author()].has = waiting.number
       authors[waiting.client]?.lastHash = waiting.hash
     }
-    canApplyKept = waiting.contains { $0.missing.isEmpty }
+    canApplyKept = waiting.contains {
+      $0.missing.isEmpty && (brake == nil || $0.deletions.isEmpty)
+    }
     missing = Set(waiting.flatMap(\.missing.keys)).sorted()
     authors[header.client] = nil
     limit(cuts)
@@ -413,8 +418,9 @@ final class ChangeFetch: StoreSteps {
     // received ones.
     let byteCounts = Dictionary(
       received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
-    let applied = try store.apply(received, checkCancellation: context.checkCancellation) {
-      [context] changeSet in
+    let applied = try store.apply(
+      received, brake: brake, checkCancellation: context.checkCancellation
+    ) { [context] changeSet in
       context.report {
         $0.completedCount += 1
         $0.totalCount = max($0.totalCount, $0.completedCount)
@@ -500,6 +506,19 @@ extension SyncReport.Wait.Reason {
 extension SyncReport.Wait {
   /// Creates a wait for a change set that the store holds and cannot apply.
   init(_ waiting: StoreStatus.WaitingChangeSet) {
+    guard waiting.missing.isEmpty, let first = waiting.deletions.first else {
+      self.init(waitingForOthers: waiting)
+      return
+    }
+    let others = waiting.deletions.count - 1
+    self.init(
+      client: waiting.client, number: waiting.number, reason: .manyDeletions,
+      message: "deletes \(first.deletedCount) of \(first.rowCount) rows of “\(first.table)”"
+        + (others == 0 ? "" : ", and rows of \(others) other \(others == 1 ? "table" : "tables")")
+        + ", and waits until you allow that")
+  }
+
+  private init(waitingForOthers waiting: StoreStatus.WaitingChangeSet) {
     let missing = waiting.missing.sorted { $0.key < $1.key }
       .map { "change set \($0.value) of \($0.key)" }
     self.init(

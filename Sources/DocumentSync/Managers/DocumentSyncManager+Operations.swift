@@ -13,19 +13,22 @@ import SyncStore
 /// but not about the document: it fails with the error that the question would
 /// be about.
 extension DocumentSyncManager {
-  /// Makes the operation of ``synchronize(onProgress:)``.
+  /// Makes the operation of ``synchronize(allowingDeletions:onProgress:)``.
   ///
   /// - Parameters:
   ///   - extent: Whether to make that of ``fetchChanges(onProgress:)`` or
   ///     ``sendChanges(onProgress:)`` instead.
   ///   - isThorough: Whether to make that of ``synchronizeThoroughly(onProgress:)``.
+  ///   - allowsDeletions: Whether to apply change sets that delete more rows than
+  ///     ``SyncEnvironment/deletionLimit`` allows.
   public func makeSynchronizeOperation(
-    _ extent: SynchronizeOperation.Extent = .all, isThorough: Bool = false
+    _ extent: SynchronizeOperation.Extent = .all, isThorough: Bool = false,
+    allowsDeletions: Bool = false
   ) -> SynchronizeOperation {
     sending(
       SynchronizeOperation(
         store: store, directory: directory, turns: turns, extent: extent,
-        checksOwnFiles: isThorough,
+        checksOwnFiles: isThorough, allowsDeletions: allowsDeletions,
         delegate: delegate.withLock(\.self), environment: environment))
   }
 

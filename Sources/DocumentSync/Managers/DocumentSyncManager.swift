@@ -118,14 +118,21 @@ public final class DocumentSyncManager: Sendable {
   /// ``SyncReport/waiting`` lists what cannot be applied yet. If the document
   /// was deleted, or created again, or this client was removed, the delegate
   /// decides; see ``SyncQuestion``.
+  ///
+  /// - Parameters:
+  ///   - allowingDeletions: Whether to apply change sets, of now and of earlier synchronizations, that
+  ///     delete more rows than ``SyncEnvironment/deletionLimit`` allows.
+  ///   - onProgress: Called with the progress, on any thread.
   @discardableResult
-  public func synchronize(onProgress: SyncProgress.Handler? = nil) async throws -> SyncReport {
-    try await synchronize(.all, onProgress)
+  public func synchronize(
+    allowingDeletions: Bool = false, onProgress: SyncProgress.Handler? = nil
+  ) async throws -> SyncReport {
+    try await synchronize(.all, allowingDeletions: allowingDeletions, onProgress)
   }
 
   /// Applies the edits of other devices, and sends none of this device.
   ///
-  /// Edits of this device are merged with them as in ``synchronize(onProgress:)``, and wait to be sent.
+  /// Edits of this device are merged with them as in ``synchronize(allowingDeletions:onProgress:)``, and wait to be sent.
   /// The other devices do not hear how far this one has come before it sends.
   @discardableResult
   public func fetchChanges(onProgress: SyncProgress.Handler? = nil) async throws -> SyncReport {
@@ -152,11 +159,13 @@ public final class DocumentSyncManager: Sendable {
 
   private func synchronize(
     _ extent: SynchronizeOperation.Extent, checksOwnFiles: Bool = false,
-    _ onProgress: SyncProgress.Handler?
+    allowingDeletions: Bool = false, _ onProgress: SyncProgress.Handler?
   ) async throws -> SyncReport {
     try await asking {
       try await run(
-        makeSynchronizeOperation(extent, isThorough: checksOwnFiles), onProgress: onProgress)
+        makeSynchronizeOperation(
+          extent, isThorough: checksOwnFiles, allowsDeletions: allowingDeletions),
+        onProgress: onProgress)
     }
   }
 

@@ -222,7 +222,9 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       options: options, checkCancellation: checkCancellation, onProgress: context.count(_:of:)
     ) { [environment] store in
       let turns = SyncTurns(environment: environment)
-      try SyncPass(session: SyncSession(files: files, store: store), turns: turns).catchUp()
+      try SyncPass(
+        session: SyncSession(files: files, store: store), turns: turns, allowsDeletions: true
+      ).catchUp()
       context.begin(.applying)
     }
     return (store, merged)

@@ -37,6 +37,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
 
   private let extent: Extent
   private let checksOwnFiles: Bool
+  private let allowsDeletions: Bool
   private let delegate: (any SyncDelegate)?
 
   /// Creates an operation that synchronizes a store.
@@ -46,17 +47,21 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///   - extent: Whether to leave one half out.
   ///   - checksOwnFiles: Whether to read every file of this client in the
   ///     directory, and restore damaged ones.
+  ///   - allowsDeletions: Whether to apply change sets that delete more rows
+  ///     than ``SyncEnvironment/deletionLimit`` allows.
   ///   - delegate: The delegate that answers conflicts if a policy requires it.
   ///     The operation pauses for it before it publishes anything, at most for
   ///     ``SyncEnvironment/decisionTimeLimit`` in all. Without a delegate or an
   ///     answer, the question stays open.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, extent: Extent = .all,
-    checksOwnFiles: Bool = false, delegate: (any SyncDelegate)? = nil,
+    checksOwnFiles: Bool = false, allowsDeletions: Bool = false,
+    delegate: (any SyncDelegate)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.delegate = delegate
     self.checksOwnFiles = checksOwnFiles
+    self.allowsDeletions = allowsDeletions
     self.extent = extent
     super.init(
       extent.verb, store: store, directory: directory, turns: turns,
@@ -71,7 +76,8 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     let context = OperationContext(self)
     let pass = SyncPass(
       session: SyncSession(files: SharedFiles(directory, context: context), store: store),
-      turns: turns, half: extent.half, checksOwnFiles: checksOwnFiles)
+      turns: turns, half: extent.half, checksOwnFiles: checksOwnFiles,
+      allowsDeletions: allowsDeletions)
     let fetched = try await blocking { [self] in
       guard try StoreRecords(store).isSetUp() else {
         throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)

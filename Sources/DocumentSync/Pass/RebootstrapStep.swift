@@ -123,7 +123,7 @@ struct RebootstrapStep: StoreSteps {
       let unheard = SharedFiles(files.directory, context: context.unheard)
       try SyncPass(
         session: SyncSession(files: unheard, store: whole),
-        turns: SyncTurns(environment: context.environment)
+        turns: SyncTurns(environment: context.environment), allowsDeletions: true
       ).catchUp()
       let result = siblings.temporary("caught-up")
       _ = try whole.snapshot(to: result, checkCancellation: context.checkCancellation)

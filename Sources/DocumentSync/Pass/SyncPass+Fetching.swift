@@ -145,8 +145,15 @@ extension SyncPass {
   /// Plans which change sets of others to fetch.
   func planFetch(_ found: Found, _ members: Members) throws -> ChangeFetch {
     try ChangeFetch(
-      session, heads: try heads(found.seen), cuts: members.cuts,
+      session, heads: try heads(found.seen), cuts: members.cuts, brake: brake,
       lowestKept: { try found.lowest.kept(of: $0).changeSets })
+  }
+
+  private var brake: DeletionBrake? {
+    guard !allowsDeletions, let share = context.environment.deletionLimit else { return nil }
+    var limit = DeletionLimit(share: share)
+    limit.leastRows = context.environment.thresholds.deletionLimitRows
+    return DeletionBrake(limit)
   }
 
   /// The last known change set of each client, from its own marker or from that

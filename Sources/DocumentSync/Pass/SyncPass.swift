@@ -29,6 +29,8 @@ struct SyncPass: StoreSteps, Sendable {
   /// behind, even if that is not due. Set when leaving: no other device may
   /// know of them.
   var looksBehind = false
+  /// Whether to apply change sets that delete more rows than ``SyncEnvironment/deletionLimit`` allows.
+  var allowsDeletions = false
   /// Whether to stop if rows may appear beside the wrong other rows. A reset of
   /// the document corrects that.
   var checksIdentities = true

@@ -57,6 +57,15 @@ public struct SyncEnvironment: Sendable {
   /// device over its own synchronizations, at most a day for each; `nil` for
   /// never. A member that returns becomes a new client, and loses nothing.
   public var retireAfter: Duration?
+  /// The greatest share of a table's rows that a synchronization deletes without being told to, from 0
+  /// to 1, where the table has 100 rows or more; `nil` for no limit.
+  ///
+  /// Change sets of others that would delete more rows than that wait, as do their authors' later ones
+  /// (``SyncReport/Wait/Reason/manyDeletions``). All others are applied. The next synchronization that
+  /// allows deletions applies them: ``DocumentSyncManager/synchronize(allowingDeletions:onProgress:)``.
+  /// Deletions that were received little by little do not count together, and neither do those that
+  /// come with a whole store.
+  public var deletionLimit: Double?
   /// How long a synchronization waits for answers about conflicts, in all;
   /// `nil` for no limit. Afterwards the store shows the later change for the
   /// time being, and the questions stay open.

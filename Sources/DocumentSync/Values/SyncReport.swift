@@ -154,6 +154,8 @@ extension SyncReport {
       /// Its author is being retired, and not every member has announced how
       /// far it has applied that author's change sets.
       public static let retiring = Reason(rawValue: "retiring")
+      /// It deletes more rows than ``SyncEnvironment/deletionLimit`` allows.
+      public static let manyDeletions = Reason(rawValue: "manyDeletions")
     }
 
     /// The author.

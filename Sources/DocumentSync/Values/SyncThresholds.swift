@@ -21,6 +21,9 @@ package struct SyncThresholds: Hashable, Sendable {
   /// Fewer bytes of such change sets than this do not matter.
   package var wholeStoreBytes = 1 << 20
 
+  /// The number of rows from which on ``SyncEnvironment/deletionLimit`` applies to a table.
+  package var deletionLimitRows = 100
+
   /// Creates the usual thresholds.
   package init() {}
 }

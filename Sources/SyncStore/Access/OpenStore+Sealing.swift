@@ -49,6 +49,8 @@ extension OpenStore {
     _ session: StoreSession, isCommitted: Bool = false
   ) throws -> (waiting: [StoreStatus.WaitingChangeSet], hasInvalid: Bool) {
     let (items, hasInvalid) = try waitingItems.all(session, forgetsOthers: !isCommitted)
-    return (try PendingChangeSets([], kept: items).waiting(session), hasInvalid)
+    let pending = try PendingChangeSets(
+      [], kept: items, unconfirmed: .read(session.database))
+    return (try pending.waiting(session), hasInvalid)
   }
 }

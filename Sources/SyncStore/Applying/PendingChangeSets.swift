@@ -58,9 +58,17 @@ struct PendingChangeSets {
   }
 
   private(set) var rest: [Item]
+  /// The change sets that wait for a confirmation of what they delete.
+  private let unconfirmed: UnconfirmedDeletions
 
-  /// - Parameter kept: The change sets in the inbox.
-  init(_ received: [ReceivedChangeSet], kept: [Item]) {
+  /// - Parameters:
+  ///   - kept: The change sets in the inbox.
+  ///   - unconfirmed: Those that are not to be applied although all before them are.
+  init(
+    _ received: [ReceivedChangeSet], kept: [Item],
+    unconfirmed: UnconfirmedDeletions = UnconfirmedDeletions()
+  ) {
+    self.unconfirmed = unconfirmed
     rest = received.map {
       Item(
         header: $0.changeSet.header, hash: $0.hash, dependencies: $0.changeSet.dependencies,
@@ -77,9 +85,11 @@ struct PendingChangeSets {
   func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
     let vector = try session.clients.vector()
     return rest.map { item in
-      StoreStatus.WaitingChangeSet(
+      var waiting = StoreStatus.WaitingChangeSet(
         client: item.header.client, number: item.header.number, hash: item.hash,
         missing: item.missing(vector))
+      waiting.deletions = unconfirmed.deletions(of: item.hash)
+      return waiting
     }
   }
 
@@ -100,7 +110,7 @@ struct PendingChangeSets {
     rest.removeAll { $0.header.number <= vector.number(of: $0.header.client) }
     for (index, item) in rest.enumerated() {
       guard item.header.number == vector.number(of: item.header.client) + 1,
-        vector.contains(item.dependencies)
+        vector.contains(item.dependencies), !unconfirmed.contains(item.hash)
       else { continue }
       return rest.remove(at: index)
     }

@@ -37,6 +37,8 @@ enum MetaTable {
     case keyMissing
     /// See ``HeldEdits``.
     case heldEdits
+    /// See ``UnconfirmedDeletions``.
+    case unconfirmedDeletions
     /// The result of all commands that the store has processed; the layer above joins those of two
     /// stores.
     case commandState
@@ -50,7 +52,7 @@ enum MetaTable {
       switch self {
       case .fingerprintKey, .configuration, .originalKeys: .document
       case .binding, .conflictJournal, .place, .incarnations, .formerNames, .excludedNames,
-        .remade, .sharedLog, .keyMissing, .heldEdits:
+        .remade, .sharedLog, .keyMissing, .heldEdits, .unconfirmedDeletions:
         .device(.store)
       case .format, .commandState, .journalMode, .plainValues: .mixed
       }
@@ -60,7 +62,7 @@ enum MetaTable {
     var isJSON: Bool {
       switch self {
       case .binding, .configuration, .originalKeys, .conflictJournal, .place, .incarnations,
-        .formerNames, .excludedNames, .remade, .commandState, .heldEdits:
+        .formerNames, .excludedNames, .remade, .commandState, .heldEdits, .unconfirmedDeletions:
         true
       case .format, .fingerprintKey, .sharedLog, .keyMissing, .journalMode, .plainValues: false
       }

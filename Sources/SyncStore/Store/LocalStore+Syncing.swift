@@ -8,12 +8,15 @@ extension LocalStore {
   /// Seals local edits first, in the same transaction, so that they take part in merging.
   ///
   /// - Parameters:
+  ///   - brake: The brake of the synchronization, which stops change sets that delete too many rows;
+  ///     `nil` applies them, those that were stopped earlier, too.
   ///   - checkCancellation: Called before each change set. Its errors are passed on; the groups
   ///     that were committed by then stay applied, the others can be applied later.
   ///   - onApplied: Called for each change set after it was merged, which is before its group is
   ///     committed.
   package func apply(
-    _ received: [ReceivedChangeSet], checkCancellation: @escaping () throws -> Void = {},
+    _ received: [ReceivedChangeSet], brake: DeletionBrake? = nil,
+    checkCancellation: @escaping () throws -> Void = {},
     onApplied: (AppliedChangeSet) -> Void = { _ in }
   ) throws -> ApplyReport {
     var report = ApplyReport()
@@ -21,8 +24,9 @@ extension LocalStore {
     try store.passingOverTriggers {
       let kept = try read { try store.waitingItems.all($0).items }
       guard !received.isEmpty || !kept.isEmpty else { return }
-      var groups = ChangeSetGroups(
-        PendingChangeSets(received, kept: kept), binding, options, checkCancellation)
+      let pending = PendingChangeSets(
+        received, kept: kept, unconfirmed: try stop(received, kept, brake))
+      var groups = ChangeSetGroups(pending, binding, options, checkCancellation)
       while !groups.isDone {
         var start = ContinuousClock.now
         try groups.attempt(&report) { groups, report in
@@ -42,6 +46,26 @@ extension LocalStore {
       }
     }
     return report
+  }
+
+  /// Returns the change sets that are not to be applied for now, and stores them for the next
+  /// synchronizations.
+  private func stop(
+    _ received: [ReceivedChangeSet], _ kept: [PendingChangeSets.Item], _ brake: DeletionBrake?
+  ) throws -> UnconfirmedDeletions {
+    let before = try read { try UnconfirmedDeletions.read($0.database) }
+    let mayStop = brake?.mayStop(received) ?? false
+    guard mayStop || !before.changeSets.isEmpty else { return before }
+    return try write { session in
+      let hashes = Set(kept.map(\.hash.description))
+      var stopped = UnconfirmedDeletions()
+      if let brake {
+        stopped.changeSets = before.changeSets.filter { hashes.contains($0.hash) }
+        if mayStop { stopped.changeSets += try brake.weigh(received, session) }
+      }
+      try stopped.write(session.database)
+      return stopped
+    }
   }
 
   /// Marks another client's change sets after `entry` as not applied, or all of them if it is

@@ -61,6 +61,9 @@ extension StoreStatus {
     public var hash: ContentHash
     /// The change sets that have to be applied before it.
     public var missing: [ClientIdentifier: UInt64]
+    /// The tables of which it deletes more rows than a synchronization may without being told to;
+    /// none if it waits for other reasons alone.
+    public var deletions: [Deletions] = []
 
     /// Creates a waiting change set from its parts.
     package init(
@@ -71,6 +74,17 @@ extension StoreStatus {
       self.number = number
       self.hash = hash
       self.missing = missing
+    }
+
+    /// How many rows of a table a change set deletes.
+    public struct Deletions: Hashable, Sendable, Codable {
+      /// The name of the table.
+      public var table: String
+      /// The number of rows that the table shows here and that the change set deletes.
+      public var deletedCount: Int
+      /// The number of rows that the table had before the synchronization that received the change
+      /// set.
+      public var rowCount: Int
     }
   }
 }

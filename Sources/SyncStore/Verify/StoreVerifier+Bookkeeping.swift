@@ -37,6 +37,7 @@ extension StoreVerifier {
       case .formerNames: type = FormerNames.self
       case .remade: type = RemadeTables.self
       case .heldEdits: type = HeldEdits.self
+      case .unconfirmedDeletions: type = UnconfirmedDeletions.self
       case .incarnations: type = [Incarnation].self
       // Other checks read the rest.
       default: continue

@@ -36,9 +36,13 @@ struct Patience: ParsableArguments {
     }
   }
 
+  /// The share of a table's rows that no command deletes without being told to.
+  private static let deletionLimit = 0.5
+
   /// The usual environment, with this patience.
   var environment: SyncEnvironment {
     var environment = SyncEnvironment()
+    environment.deletionLimit = Self.deletionLimit
     guard let wait else { return environment }
     environment.storeInUseTimeLimit = .seconds(wait)
     environment.storeTimeLimit = .seconds(wait)

@@ -44,6 +44,9 @@ struct Unsettled {
       lines.append("waiting: \(wait.title(names)): \(wait.message)")
       if let path = wait.path { lines.append("  \(path)") }
     }
+    if waits.contains(where: { $0.reason == .manyDeletions }) {
+      lines.append("Apply what is deleted: docsync sync \(shellWord(store)) --allow-deletions")
+    }
     if openConflicts > 0 {
       lines.append(
         "\(counted(openConflicts, "question")) open. "

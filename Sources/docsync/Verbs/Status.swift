@@ -247,6 +247,10 @@ struct Status: Verb {
         }
       }
     }
+    if unsettled.waits.contains(where: { $0.reason == .manyDeletions }) {
+      lines.append(
+        "  Apply what is deleted: docsync sync \(shellWord(result.store)) --allow-deletions")
+    }
     if unsettled.openConflicts > 0 {
       lines += [
         "",

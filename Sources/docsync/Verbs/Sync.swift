@@ -17,6 +17,8 @@ struct Sync: Verb {
 
   @OptionGroup var patience: Patience
 
+  @OptionGroup var deletions: DeletionOptions
+
   @Flag(
     help: ArgumentHelp(
       "Check every file of this device in the shared directory, byte for byte, and repair it.",
@@ -66,6 +68,9 @@ struct Sync: Verb {
 
   func validate() throws {
     guard !stores.isEmpty else { throw ValidationError("Name at least one database file.") }
+    guard !(thorough && deletions.allowDeletions) else {
+      throw ValidationError("--thorough and --allow-deletions need two calls.")
+    }
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -103,11 +108,18 @@ struct Sync: Verb {
       defer { bar.clear() }
       manager.setDelegate(Answers(recreates: recreate, merges: merge, rejoins: rejoin))
       let ordinal = manager.binding.generationOrdinal
-      let report =
+      var report =
         thorough
         ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
-        : try await manager.synchronize(onProgress: bar.handler)
+        : try await manager.synchronize(
+          allowingDeletions: deletions.allowDeletions, onProgress: bar.handler)
       bar.clear()
+      let names = report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
+      if try await deletions.ask(report.waiting, store: store, names, console) {
+        console.say(Self.lines(report, store: store))
+        report = try await manager.synchronize(allowingDeletions: true, onProgress: bar.handler)
+        bar.clear()
+      }
       let parked = try await manager.parkedRows()
       // If the store has not taken over a generation, the new one is its own.
       let isRecreated =
@@ -118,8 +130,6 @@ struct Sync: Verb {
         isRecreated: isRecreated,
         parked: parked.map(ParkedRowJSON.init))
       let unsettled = Unsettled(report, parked)
-      let names =
-        report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
       let lines = Self.lines(
         store, report, unsettled, names, width: width,
         recreated: isRecreated ? manager.binding.documentIdentifier : nil)

@@ -36,6 +36,9 @@ struct Watch: Verb {
   @Flag(help: "Do not rely on the system's reports of changes in the shared directory.")
   var poll = false
 
+  @Flag(help: "Apply change sets of others however many rows they delete; see “docsync help sync”.")
+  var allowDeletions = false
+
   @Flag(help: "End as soon as each database is synchronized, or its synchronization has failed.")
   var onceIdle = false
 
@@ -116,11 +119,13 @@ struct Watch: Verb {
       timing.interval = .seconds(interval)
       timing.pollingInterval = .seconds(interval)
     }
+    var environment = patience.environment
+    if allowDeletions { environment.deletionLimit = nil }
     return SyncEngine(
       documents: stores.map {
         SyncEngine.Document(
           storeAt: $0, directory: place.directory,
-          options: .init(environment: patience.environment),
+          options: .init(environment: environment),
           pollsDirectory: poll)
       }, timing: timing)
   }

@@ -12,6 +12,9 @@ struct FleetCircumstances: Hashable, Sendable {
   /// The greatest number of entries of the conflict journal; `nil` for the usual one.
   var conflictEntries: Int?
 
+  /// The deletions that a synchronization makes without being told to; `nil` for any number.
+  var deletionLimit: DeletionLimit?
+
   /// Sizes and thresholds so small that few edits reach them.
   struct Borders: Hashable, Sendable {
     var rowsPerChangeSet: Int
@@ -36,10 +39,15 @@ struct FleetCircumstances: Hashable, Sendable {
   func apply(to environment: inout SyncEnvironment) {
     environment.parallelReads = parallelReads
     apply(to: &environment.store)
-    guard let borders else { return }
-    environment.fetchWindowBytes = borders.fetchWindowBytes
-    environment.keptChangeSetBytes = borders.keptChangeSetBytes
-    environment.thresholds = borders.thresholds
+    if let borders {
+      environment.fetchWindowBytes = borders.fetchWindowBytes
+      environment.keptChangeSetBytes = borders.keptChangeSetBytes
+      environment.thresholds = borders.thresholds
+    }
+    if let deletionLimit {
+      environment.deletionLimit = deletionLimit.share
+      environment.thresholds.deletionLimitRows = deletionLimit.leastRows
+    }
   }
 }
 
@@ -60,6 +68,7 @@ extension FleetCircumstances: CustomStringConvertible {
     }
     if parallelReads > 1 { lines.append("-- \(parallelReads) files are read at a time") }
     if let conflictEntries { lines.append("-- conflict journals keep \(conflictEntries) entries") }
+    if let deletionLimit { lines.append("-- \(deletionLimit)") }
     if let borders { lines.append("-- \(borders)") }
     return lines.joined(separator: "\n")
   }

@@ -83,6 +83,8 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let freeTenants = FleetFeatures(rawValue: 1 << 51)
   /// Keys with plain numbers in columns that refer without a declaration.
   package static let plainKeys = FleetFeatures(rawValue: 1 << 52)
+  /// Devices that delete many rows only when they are told to.
+  package static let deletionLimits = FleetFeatures(rawValue: 1 << 55)
 
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -91,7 +93,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
-    .freeTenants, .plainKeys,
+    .freeTenants, .plainKeys, .deletionLimits,
   ])
 
   /// The features by name.
@@ -109,6 +111,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
-    ("freeTenants", .freeTenants), ("plainKeys", .plainKeys),
+    ("freeTenants", .freeTenants), ("plainKeys", .plainKeys), ("deletionLimits", .deletionLimits),
   ]
 }

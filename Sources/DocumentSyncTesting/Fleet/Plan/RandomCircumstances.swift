@@ -1,15 +1,18 @@
 import DocumentSync
+import SyncStore
 
 /// Random settings of devices, and random ends of their processes. They have their own dice, so
 /// that the rest of a history does not depend on them.
 struct RandomCircumstances {
   private var dice: Dice
   private var managerDice: Dice
+  private var limitDice: Dice
   private let features: FleetFeatures
 
   init(seed: UInt64, features: FleetFeatures) {
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6369_7263)
     managerDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d61_6e61)
+    limitDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c69_6d69)
     self.features = features
   }
 
@@ -23,6 +26,11 @@ struct RandomCircumstances {
     if dice.chance(20), features.contains(.borders) { drawn.borders = borders() }
     let entries = dice.pick([0, 1, 3, 10])
     if dice.chance(8), features.contains(.fullJournal) { drawn.conflictEntries = entries }
+    if limitDice.chance(30), features.contains(.deletionLimits) {
+      var limit = DeletionLimit(share: limitDice.pick([0, 0.2, 0.5]))
+      limit.leastRows = limitDice.pick([1, 3, 10])
+      drawn.deletionLimit = limit
+    }
     return drawn
   }
 

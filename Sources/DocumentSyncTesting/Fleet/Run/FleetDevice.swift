@@ -284,7 +284,9 @@ final class FleetDevice {
 
   private func synchronizeOnce(salt: UInt64, _ check: EditCheck) async throws -> Bool {
     guard let manager else { return try synchronizeDirectly(salt: salt, check) }
-    lastReport = try await manager.synchronize()
+    // At the end, whatever waits for permission is applied.
+    lastReport = try await manager.synchronize(
+      allowingDeletions: directory.isOpen || salt % 4 == 0)
     return lastReport?.isIdle ?? true
   }
 
