@@ -28,7 +28,8 @@ import Testing
     let before = try count()
     let sync = try scratch.docsync("sync", "b.db")
     #expect(sync.status == 3 && sync.errors == "")
-    #expect(sync.output.contains("deletes \(before) of \(before) rows of “notes”"), "\(sync.output)")
+    #expect(
+      sync.output.contains("deletes \(before) of \(before) rows of “notes”"), "\(sync.output)")
     #expect(sync.output.contains("docsync sync b.db --allow-deletions"), "\(sync.output)")
     let quiet = try scratch.docsync("sync", "b.db", "--quiet")
     #expect(quiet.status == 3 && quiet.output.contains("--allow-deletions"))

@@ -42,7 +42,7 @@ import Testing
     expectWaiting(report)
     let wait = try #require(report.waiting.first)
     #expect(wait.client == fleet[0].binding.client && wait.number == 1 && !wait.isCommand)
-    #expect(wait.message.contains("deletes \(200 - left) of 200 rows of “notes”"))
+    #expect(wait.message.contains("deletes \(200 - left) of 201 rows of “notes”"))
     #expect(report.sent.count == 1 && report.deletedRows == 0)
     #expect(try fleet[1].notes().count == 202)
     // Nothing but permission ends the wait: neither time, nor another process, nor other commands.
@@ -57,7 +57,7 @@ import Testing
     let waiting = try await fleet[1].status().waiting
     #expect(waiting.map(\.deletions.count) == [1, 0])
     let deletions = try #require(waiting.first?.deletions.first)
-    #expect(deletions.table == "notes" && deletions.rowCount == 200)
+    #expect(deletions.table == "notes" && deletions.rowCount == 201)
     #expect(deletions.deletedCount == 200 - left)
     #expect(try await fleet[1].verify().findings.isEmpty)
 

@@ -145,12 +145,16 @@ extension SyncPass {
   /// Plans which change sets of others to fetch.
   func planFetch(_ found: Found, _ members: Members) throws -> ChangeFetch {
     try ChangeFetch(
-      session, heads: try heads(found.seen), cuts: members.cuts, brake: brake,
+      session, heads: try heads(found.seen), cuts: members.cuts, brake: brake(),
       lowestKept: { try found.lowest.kept(of: $0).changeSets })
   }
 
-  private var brake: DeletionBrake? {
-    guard !allowsDeletions, let share = context.environment.deletionLimit else { return nil }
+  /// Returns the brake of this pass. There is none before the client has published its first marker:
+  /// a device that has just joined has none of the rows.
+  private func brake() throws -> DeletionBrake? {
+    guard !allowsDeletions, let share = context.environment.deletionLimit,
+      try records.ownMarker() != nil
+    else { return nil }
     var limit = DeletionLimit(share: share)
     limit.leastRows = context.environment.thresholds.deletionLimitRows
     return DeletionBrake(limit)

@@ -23,8 +23,9 @@ package struct DeletionLimit: Hashable, Sendable {
 /// The brake of one synchronization: it finds the received change sets that delete too many rows of
 /// a table.
 ///
-/// The deletions of all change sets that the synchronization applies count together. A change set
-/// that is stopped waits in the inbox, as do its author's later ones, until a synchronization without
+/// The deletions of all change sets that the synchronization applies count together. Rows that a
+/// change set inserts into a table make up for as many that it deletes from it: new keys, or new rows
+/// in place of the former ones, empty no table. A change set that is stopped waits in the inbox, as do its author's later ones, until a synchronization without
 /// a brake applies them; see ``UnconfirmedDeletions``.
 package final class DeletionBrake {
   private let limit: DeletionLimit
@@ -93,8 +94,8 @@ package final class DeletionBrake {
       session.database, sql: "SELECT count(*) FROM main.\(table.quotedName)") ?? 0
   }
 
-  /// Returns how many rows that are shown here a change set deletes, by table. The rows whose key it
-  /// changes are none of them.
+  /// Returns how many rows that are shown here a change set deletes, by table, less those that it
+  /// inserts.
   private static func deletions(
     in changeSet: SyncChangeSet, _ session: StoreSession
   ) throws -> [SQLName: Int] {
@@ -104,12 +105,11 @@ package final class DeletionBrake {
         table.knowsRows(as: changes)
       else { continue }
       let access = try session.access(table.id)
-      let moved = Set(changes.moves.map(\.row))
-      for row in 0..<changes.count where changes.isDeletion(row) && !moved.contains(row) {
-        if try access.shown(access.identity(of: row, in: changes)) != nil {
-          counts[changes.table, default: 0] += 1
-        }
+      var count = -changes.insertionCount
+      for row in 0..<changes.count where changes.isDeletion(row) {
+        if try access.shown(access.identity(of: row, in: changes)) != nil { count += 1 }
       }
+      if count > 0 { counts[changes.table, default: 0] += count }
     }
     return counts
   }
@@ -118,6 +118,10 @@ package final class DeletionBrake {
 extension TableChanges {
   fileprivate func isDeletion(_ row: Int) -> Bool {
     RowAction(rawValue: actions[row])?.isDeletion ?? false
+  }
+
+  fileprivate var insertionCount: Int {
+    actions.reduce(0) { $0 + ($1 == RowAction.insert.rawValue ? 1 : 0) }
   }
 
   fileprivate var deletionCount: Int {

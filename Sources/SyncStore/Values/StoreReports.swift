@@ -80,7 +80,8 @@ extension StoreStatus {
     public struct Deletions: Hashable, Sendable, Codable {
       /// The name of the table.
       public var table: String
-      /// The number of rows that the table shows here and that the change set deletes.
+      /// The number of rows that the table shows here and that the change set deletes, less those that
+      /// it inserts.
       public var deletedCount: Int
       /// The number of rows that the table had before the synchronization that received the change
       /// set.
