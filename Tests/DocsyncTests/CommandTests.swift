@@ -41,6 +41,24 @@ import Testing
     #expect(try scratch.succeed("sync", "a.db").output.contains("up to date"))
   }
 
+  @Test func everySyncCountsTheHiddenRows() throws {
+    try scratch.sql("a.db", "CREATE TABLE people (id INTEGER PRIMARY KEY, mail TEXT UNIQUE)")
+    try scratch.succeed("init", "a.db", "--directory", "shared")
+    try scratch.succeed("join", "b.db", "--directory", "shared")
+    for store in ["a.db", "b.db"] {
+      try scratch.sql(store, "INSERT INTO people (mail) VALUES ('one@both')")
+    }
+    try scratch.succeed("sync", "a.db")
+    // The first one applies and seals; the second one does nothing.
+    for _ in 0..<2 {
+      let synced = try scratch.docsync("sync", "b.db", "--json")
+      let store = try #require((try synced.json()["stores"] as? [[String: Any]])?.first)
+      let report = try #require(store["report"] as? [String: Any])
+      #expect(synced.status == 3 && (store["parked"] as? [Any])?.count == 1)
+      #expect(report["parkedCount"] as? Int == 1, "\(synced.output)")
+    }
+  }
+
   @Test func aTableThatCannotBeSynchronizedStopsNothing() throws {
     try scratch.makeTwoDevices()
     try scratch.sql("a.db", "CREATE TABLE runs AS SELECT 1 AS number")

@@ -169,7 +169,7 @@ import Testing
       SchemaJSON(
         Join.Result(
           store: "a.db", directory: "shared", document: "a", application: "docsync",
-          client: client.description, rowCount: 1, waiting: [], openConflicts: 0, parkedRows: 0,
+          client: client.description, rowCount: 1, waiting: [], openConflicts: 0, parkedCount: 0,
           findings: [closed])))
 
     var table = TableChanges(

@@ -452,7 +452,6 @@ final class ChangeFetch: StoreSteps {
     session.report.updatedRows += applied.updatedRows
     session.report.deletedRows += applied.deletedRows
     session.report.conflicts += applied.conflicts
-    session.report.parkedRows = applied.parkedRows
     session.report.questions += applied.questions.filter { !session.report.questions.contains($0) }
     session.report.warnings = SyncWarning.joining(session.report.warnings + applied.warnings)
     session.report.unknownNames.formUnion(applied.unknownNames)

@@ -129,7 +129,6 @@ struct OwnChangeSets: StoreSteps {
     let sealed = try store.seal(
       checkCancellation: context.checkCancellation, onProgress: context.count(_:of:),
       prepare: files.confirmRoot)
-    session.report.parkedRows += sealed.parkedRows
     session.report.warnings = SyncWarning.joining(session.report.warnings + sealed.warnings)
     return Sealed(outbox: try store.outbox(), files: sealed.files)
   }

@@ -80,6 +80,7 @@ extension SyncPass {
     session.report.warnings += try heldEditWarnings()
     session.report.warnings += try store.settleConflictArchive()
     session.report.openConflicts = try store.openConflictCount()
+    session.report.parkedRows = try store.parkedCount()
     if session.report.conflicts > 0 { session.report.conflictPlaces = try store.conflictPlaces() }
     session.report.pendingCommands = try store.pendingEvents().count
     if session.report.rebootstrap != nil {

@@ -81,7 +81,7 @@ public struct SyncReport: Hashable, Sendable {
   public var openConflicts = 0
   /// Warnings for the user.
   public var warnings: [SyncWarning] = []
-  /// Parked rows, at the end of the run, if the run dealt with rows at all.
+  /// How many rows are parked at the end of the run.
   public var parkedRows = 0
   /// Tables, and columns as `table.column`, that this store does not have and
   /// that occur in changes of others. The store holds these changes until the

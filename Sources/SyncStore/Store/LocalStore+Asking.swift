@@ -57,6 +57,9 @@ extension LocalStore {
   /// Returns the parked rows.
   package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
 
+  /// Returns the number of parked rows.
+  package func parkedCount() throws -> Int { try read { try $0.keptRows.parkedCount() } }
+
   /// Returns what would be lost if the store were taken out of sync.
   package func removalLoss() throws -> RemovalLoss {
     try read(isLong: true) { try RemovalLoss($0) }

@@ -39,7 +39,7 @@ struct SyncReportJSON: Encodable, Sendable {
   var questions: [Int64]
   var openConflicts: Int
   var warnings: [WarningJSON]
-  var parkedRows: Int
+  var parkedCount: Int
   var unknownNames: [SQLName]
   var bytesSent: Int
   var bytesReceived: Int
@@ -70,7 +70,7 @@ struct SyncReportJSON: Encodable, Sendable {
     questions = report.questions
     openConflicts = report.openConflicts
     warnings = report.warnings.map(WarningJSON.init)
-    parkedRows = report.parkedRows
+    parkedCount = report.parkedRows
     unknownNames = report.unknownNames.sorted()
     bytesSent = report.bytesSent
     bytesReceived = report.bytesReceived

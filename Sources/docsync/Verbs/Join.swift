@@ -75,7 +75,7 @@ struct Join: Verb {
     var waiting: [WaitJSON]
     var openConflicts: Int
     /// How many rows are hidden.
-    var parkedRows: Int
+    var parkedCount: Int
     /// How many rows have NULL in their key, by table; `nil` if there are none.
     var rowsWithoutKey: NamedValues<Int>?
     /// What is wrong with the permissions of the directory; `nil` if nothing is.
@@ -119,7 +119,7 @@ struct Join: Verb {
       merged: manager.merged.map(MergedRowsJSON.init),
       replaced: manager.replaced.map(ReplacedStoreJSON.init),
       waiting: unsettled.waits.map { WaitJSON($0) }, openConflicts: unsettled.openConflicts,
-      parkedRows: unsettled.parked.count,
+      parkedCount: unsettled.parked.count,
       rowsWithoutKey: withoutKey.isEmpty ? nil : NamedValues(withoutKey),
       findings: closed.map { [FindingJSON($0)] })
     var lines = [
