@@ -8,7 +8,8 @@ public struct Remedy: Hashable, Sendable {
   /// A part of the sentence.
   private enum Part: Hashable, Sendable {
     case text(String)
-    case action(Action)
+    /// An action, and whether it is to be done on another device.
+    case action(Action, isElsewhere: Bool)
   }
 
   private var parts: [Part] = []
@@ -19,11 +20,15 @@ public struct Remedy: Hashable, Sendable {
   /// Returns the sentence with the caller's words for the actions.
   ///
   /// - Parameter words: Returns the words for an action, such as a quoted title or a command.
-  public func text(_ words: (Action) -> String) -> String {
+  public func text(_ words: (Action) -> String) -> String { text(here: words, elsewhere: words) }
+
+  /// Returns the sentence with the caller's words for the actions, which differ for those that are
+  /// to be done on another device: it has other paths.
+  package func text(here: (Action) -> String, elsewhere: (Action) -> String) -> String {
     parts.map { part in
       switch part {
       case .text(let text): text
-      case .action(let action): words(action)
+      case .action(let action, let isElsewhere): isElsewhere ? elsewhere(action) : here(action)
       }
     }.joined()
   }
@@ -31,7 +36,7 @@ public struct Remedy: Hashable, Sendable {
   /// The actions that the sentence names, in order.
   public var actions: [Action] {
     parts.compactMap { part in
-      if case .action(let action) = part { return action }
+      if case .action(let action, _) = part { return action }
       return nil
     }
   }
@@ -95,7 +100,11 @@ extension Remedy: ExpressibleByStringInterpolation {
     public mutating func appendLiteral(_ literal: String) { remedy.append(literal) }
     /// Adds an action.
     public mutating func appendInterpolation(_ action: Action) {
-      remedy.parts.append(.action(action))
+      remedy.parts.append(.action(action, isElsewhere: false))
+    }
+    /// Adds an action that is to be done on another device.
+    package mutating func appendInterpolation(elsewhere action: Action) {
+      remedy.parts.append(.action(action, isElsewhere: true))
     }
     /// Adds another remedy.
     public mutating func appendInterpolation(_ other: Remedy) { remedy.append(other) }

@@ -21,6 +21,8 @@ struct Failure: Error, Sendable {
   var status: ExitStatus
   /// The lines of the message, if it has several.
   private var messageLines: [String]
+  /// The error of the library whose remedy can still name the database and the directory.
+  private var error: SyncError?
 
   init(
     code: String, message: String, path: String?, remedy: String, detail: String? = nil,
@@ -71,35 +73,53 @@ struct Failure: Error, Sendable {
   private init(_ error: SyncError) {
     self.init(
       code: error.code.rawValue, message: error.message, path: error.path,
-      remedy: Self.remedy(error), detail: error.detail,
+      remedy: Self.remedy(error, at: CommandPlace()), detail: error.detail,
       status: ExitStatus(error.classification))
     actions = error.remedy.actions.map(\.code)
+    self.error = error
   }
 
-  private static func remedy(_ error: SyncError) -> String {
-    // The existing file is under sync, perhaps because joining was interrupted.
-    if error.code == .fileExists, error.remedy.actions.contains(.synchronize) {
-      return error.remedy.commandText
-    }
-    // A set-up is not complete, which the remedy ends or completes.
-    if error.remedy.actions.contains(.leaveAbandoning), error.code == .directoryAway {
-      return error.remedy.commandText
-    }
-    return remedies[error.code] ?? error.remedy.commandText
+  /// Returns the failure with commands that name the database and the directory, unless they do
+  /// already.
+  func at(_ place: CommandPlace) -> Failure {
+    guard let error else { return self }
+    var copy = self
+    copy.remedy = Self.remedy(error, at: place)
+    copy.error = nil
+    return copy
   }
 
-  /// Remedies that name options of the command and replace those of the library.
-  private static let remedies: [SyncError.Code: String] = [
-    .documentExists: "Get it with “docsync join”, or choose another name with --document.",
-    .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
-    .documentAmbiguous: "Choose one with --document.",
-    .fileExists:
-      "Add --merge to add its rows to the document, or --replace to keep it only as a backup, "
-      + "or choose another path.",
-    .directoryAway:
-      "Check the path, mount the shared directory, or create it with mkdir -p, then try again. "
-      + "If it has moved, give its new path with --directory.",
-  ]
+  /// Returns the remedy of the library with the commands of docsync, or one that names options and
+  /// replaces it.
+  private static func remedy(_ error: SyncError, at place: CommandPlace) -> String {
+    switch error.code {
+    // If the existing file is under sync, perhaps because joining was interrupted, the library's
+    // remedy says how to go on.
+    case .fileExists where !error.remedy.actions.contains(.synchronize):
+      "To add its rows to the document: \(Remedy.Action.joinMerging.command(at: place)). To keep it "
+        + "only as a backup: the same with --replace. Or choose another path."
+    case .documentExists:
+      "To add the rows of this database to it: \(Remedy.Action.joinMerging.command(at: place)). "
+        + "Or choose another name with --document."
+    case .confirmationNeeded:
+      "Look at it with “docsync status \(place.storeWord)”, then give --yes."
+    case .documentAmbiguous: "Choose one with --document."
+    // If a set-up is not complete, the library's remedy completes or ends it.
+    case .directoryAway where !error.remedy.actions.contains(.leaveAbandoning): away(place)
+    // The set-up was begun with words that may differ from those of this command.
+    case .setUpUnfinished: error.remedy.commandText(at: CommandPlace(store: place.store))
+    default: error.remedy.commandText(at: place)
+    }
+  }
+
+  private static func away(_ place: CommandPlace) -> String {
+    guard place.isUnderSync else {
+      return "Check the path, mount the shared directory, or create it with “mkdir -p "
+        + "\(place.directoryWord)”, then try again."
+    }
+    return "Check the path, or mount the shared directory, then try again. If it has moved: "
+      + "“docsync sync \(place.storeWord) --directory NEW”."
+  }
 
   /// Whether the message is so vague that the detail helps.
   private var needsDetail: Bool {

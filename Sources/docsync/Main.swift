@@ -65,7 +65,7 @@ enum Main {
       console.show(outcome)
       return outcome.status
     case .failure(let error):
-      let failure = Failure(error)
+      let failure = Failure(error).at(verb.commandPlace)
       console.show(failure)
       if failure.code == SyncError.Code.cancelled.rawValue { interruption.endProcess() }
       return failure.status

@@ -8,12 +8,25 @@ protocol Verb: ParsableCommand, Sendable {
   /// The options for the output.
   var output: OutputOptions { get }
 
+  /// What the commands in remedies name.
+  var commandPlace: CommandPlace { get }
+
   /// Runs the command. An error is printed as a ``Failure``.
   func perform(_ console: Console) async throws -> Outcome
 }
 
 extension Verb {
   static var writesLines: Bool { false }
+  var commandPlace: CommandPlace { CommandPlace() }
+}
+
+/// A command for one database under sync.
+protocol StoreVerb: Verb {
+  var arguments: StoreArguments { get }
+}
+
+extension StoreVerb {
+  var commandPlace: CommandPlace { arguments.place.commandPlace(of: arguments.store) }
 }
 
 /// The result of a command.

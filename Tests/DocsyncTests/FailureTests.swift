@@ -139,7 +139,7 @@ import Testing
     try scratch.makeTwoDevices()
     let refused = try scratch.docsync("join", "b.db", "--directory", "shared")
     #expect(refused.status == 5)
-    #expect(refused.errors.contains("docsync sync") && refused.errors.contains("--replace"))
+    #expect(refused.errors.contains("“docsync sync b.db”") && refused.errors.contains("--replace"))
   }
 
   @Test func joinThatReplacesAStoreOfAnotherDocumentSaysThatItIsStillWaitedFor() throws {

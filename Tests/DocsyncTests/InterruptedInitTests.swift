@@ -107,12 +107,12 @@
       let isThere = FileManager.default.fileExists(atPath: scratch.path + "/shared")
       let remedies = said.components(separatedBy: "next:").dropFirst().joined()
       let commands: [(text: String, arguments: [String])] = [
-        ("“docsync init”", initCommand), ("“docsync leave --abandon”", leaving),
-        ("“docsync sync”", ["sync", "a.db"]),
-        ("“docsync sync --recreate”", ["sync", "a.db", "--recreate"]),
-        ("“docsync join”", ["join", "b.db", "--directory", "shared"]),
-        ("“docsync delete-document”", ["delete-document", "a", "--directory", "shared", "--yes"]),
-        ("“docsync upload”", ["upload", "a.db"]),
+        ("“docsync init ", initCommand), ("“docsync leave a.db --abandon”", leaving),
+        ("“docsync sync a.db”", ["sync", "a.db"]),
+        ("“docsync sync a.db --recreate”", ["sync", "a.db", "--recreate"]),
+        ("“docsync join ", ["join", "b.db", "--directory", "shared"]),
+        ("“docsync delete-document ", ["delete-document", "a", "--directory", "shared", "--yes"]),
+        ("“docsync upload ", ["upload", "a.db"]),
       ]
       return commands.compactMap { command in
         remedies.range(of: command.text).map { ($0.lowerBound, command.arguments) }

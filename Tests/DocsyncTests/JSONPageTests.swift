@@ -154,9 +154,11 @@ import Testing
     try expect(
       "object-finding",
       FindingJSON(
-        VerifyReport.Finding(.rowWithoutKey, table: "notes", "a sentence", detail: "more")))
+        VerifyReport.Finding(.rowWithoutKey, table: "notes", "a sentence", detail: "more"),
+        at: CommandPlace()))
     let closed = FindingJSON(
-      VerifyReport.Finding(.groupCannotWrite, path: "ClientDevices", "a sentence"))
+      VerifyReport.Finding(.groupCannotWrite, path: "ClientDevices", "a sentence"),
+      at: CommandPlace())
     try expect(
       "object-init",
       SchemaJSON(

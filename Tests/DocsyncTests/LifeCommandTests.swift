@@ -190,7 +190,7 @@ import Testing
     try scratch.succeed("init", "c.db", "--directory", "shared", "--document", "notes")
     let replaced = try scratch.docsync("sync", "b.db")
     #expect(replaced.status == 5 && replaced.errors.contains("another was created"))
-    #expect(replaced.errors.contains("docsync sync --merge"))
+    #expect(replaced.errors.contains("docsync sync b.db --merge"))
     try scratch.succeed("leave", "b.db", "--abandon", "--yes")
     #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
   }
@@ -219,7 +219,7 @@ import Testing
     try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('kept')")
     try scratch.succeed("remove-client", "a.db", "B", "--yes")
     let told = try scratch.docsync("sync", "b.db")
-    #expect(told.status == 5 && told.errors.contains("docsync sync --rejoin"))
+    #expect(told.status == 5 && told.errors.contains("docsync sync b.db --rejoin"))
     try scratch.succeed("leave", "b.db", "--abandon", "--yes")
     #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
   }

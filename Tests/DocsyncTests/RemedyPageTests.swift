@@ -12,17 +12,18 @@ import Testing
         .appending(path: "../../" + path), encoding: .utf8)
   }
 
-  /// The codes, and the words of the command for each.
-  private func commands() throws -> [String: String] {
-    let code = try Self.text("Sources/docsync/Output/RemedyText.swift")
-    return Dictionary(
-      uniqueKeysWithValues: code.matches(of: /case \.(\w+)(?:\(let \w+\))?: "(.+)"/).map {
-        (String($0.1), String($0.2))
-      })
-  }
+  /// All actions, with what the page calls that which they name.
+  private static let actions: [Remedy.Action] = [
+    .create, .join, .joinReplacing, .joinMerging, .synchronize, .synchronizeThoroughly,
+    .synchronizeRejoining, .synchronizeRecreating, .synchronizeMerging, .reset, .upload, .verify,
+    .leave, .leaveAbandoning, .removeClient, .deleteDocument, .listClients, .listDocuments,
+    .listChangeSets, .listConflicts, .answerConflict(7), .restoreConflict(7), .exclude("NAME"),
+    .identify("TABLE"), .identifyByPrimaryKey("TABLE"),
+  ]
 
   @Test func thePageHasEachActionWithItsCommand() throws {
-    let commands = try commands()
+    let commands = Dictionary(
+      uniqueKeysWithValues: Self.actions.map { ($0.code, $0.command(at: .elsewhere)) })
     let library = try Self.text("Sources/SyncModel/Remedy+Action.swift")
     // Titles of one word have another spelling than the code.
     let codes = Set(
@@ -33,8 +34,7 @@ import Testing
     let start = try #require(whole.range(of: "\n### Actions of remedies\n")).upperBound
     let page = whole[start...]
     for (code, command) in commands {
-      let words = command.replacing(/[“”]/, with: "").replacing(/\\\(number\)/, with: "NUMBER")
-        .replacing(/\\\(name\)/, with: "NAME").replacing(/\\\(table\)/, with: "TABLE")
+      let words = command.replacing(/[“”]/, with: "").replacing("7", with: "NUMBER")
       let line = page.split(separator: "\n").first {
         $0.hasPrefix("| `\(code)` |") && $0.hasSuffix("| `\(words)` |")
       }
@@ -50,13 +50,23 @@ import Testing
     let remedy: Remedy =
       "See \(.verify), then put \(.exclude("notes")) or \(.restoreConflict(3))" + ", \(2) times."
     #expect(
-      remedy.commandText
-        == "See “docsync verify”, then put --exclude notes or “docsync conflicts … restore 3”"
-        + ", 2 times.")
+      remedy.commandText()
+        == "See “docsync verify STORE”, then put --exclude notes or "
+        + "“docsync conflicts STORE restore 3”, 2 times.")
     #expect(
       remedy.description
         == "See “Verify”, then put “Exclude notes” or “Restore conflict 3”, 2 times.")
     #expect(remedy.actions.map(\.code) == ["verify", "exclude", "restoreConflict"])
+  }
+
+  @Test func commandsNameTheDatabaseUnlessAnotherDeviceCallsThem() {
+    let remedy: Remedy = "Run \(.upload), or \(elsewhere: .upload) there, or \(.joinMerging)."
+    let place = CommandPlace(store: "my notes.db", directory: "/mnt/it", document: "n")
+    #expect(
+      remedy.commandText(at: place)
+        == "Run “docsync upload 'my notes.db'”, or “docsync upload STORE” there, or "
+        + "“docsync join 'my notes.db' --directory /mnt/it --document n --merge”.")
+    #expect(remedy.actions == [.upload, .upload, .joinMerging])
   }
 
   /// Applications show the texts of the libraries.
@@ -86,7 +96,7 @@ import Testing
           $0.hasPrefix("| `\(kind.rawValue)` | \(kind.severity) |")
         },
         "\(kind)")
-      #expect(line.contains(kind.remedy.commandText), "\(kind): \(kind.remedy.commandText)")
+      #expect(line.contains(kind.remedy.commandText()), "\(kind): \(kind.remedy.commandText())")
     }
   }
 }

@@ -21,6 +21,58 @@ struct RemedyTests {
     try content.prefix(content.count / 2).write(to: URL(fileURLWithPath: path))
   }
 
+  /// Runs the first command that the remedy of an error names, as a shell reads it.
+  private func follow(_ failed: Executable.Result) throws -> Executable.Result {
+    let next = try #require(
+      failed.errors.split(separator: "\n").first { $0.hasPrefix("  next: ") }, "\(failed.errors)")
+    let command = try #require(next.firstMatch(of: /“(.+?)”/), "\(next)").1
+    return try Executable.run(
+      [], in: scratch.path,
+      after: "exe=$1; docsync() { \"$exe\" \"$@\"; }; \(command); exit")
+  }
+
+  @Test(arguments: [
+    ["join", "my notes.db", "--directory", "shared"],
+    ["init", "notes.db", "--directory", "shared"],
+  ])
+  func commandsForAFileThatIsThereAreWhole(command: [String]) throws {
+    try scratch.makeTwoDevices()
+    try scratch.makeNotes(command[1])
+    let refused = try Executable.run(command + ["--document", "notes"], in: scratch.path)
+    #expect(refused.status == 5)
+    let followed = try follow(refused)
+    #expect(followed.status == 0, "\(refused.errors)\(followed.errors)")
+    try scratch.succeed("sync", command[1])
+  }
+
+  @Test func commandsForADocumentThatIsGoneAreWhole() throws {
+    try scratch.makeTwoDevices()
+    try scratch.succeed("remove-client", "a.db", "B", "--yes")
+    for status in [5, 0] as [Int32] {
+      let synced = try scratch.docsync("sync", "b.db")
+      #expect(synced.status == status)
+      if status == 5 { #expect(try follow(synced).status == 0, "\(synced.errors)") }
+    }
+    try scratch.succeed("delete-document", "notes", "--directory", "shared", "--yes")
+    let synced = try scratch.docsync("sync", "b.db")
+    #expect(synced.status == 5)
+    #expect(try follow(synced).output.contains("created the document “notes” again"))
+  }
+
+  @Test func commandsForADirectoryThatIsAwayAreWhole() throws {
+    try scratch.makeNotes("c.db")
+    let away = try scratch.docsync("init", "c.db", "--directory", "not there")
+    #expect(away.status == 4)
+    #expect(try follow(away).status == 0, "\(away.errors)")
+    try scratch.succeed("init", "c.db", "--directory", "not there")
+    try FileManager.default.moveItem(
+      atPath: scratch.path + "/not there", toPath: scratch.path + "/moved")
+    let moved = try scratch.docsync("sync", "c.db")
+    #expect(moved.status == 4)
+    #expect(moved.errors.contains("“docsync sync c.db --directory NEW”"), "\(moved.errors)")
+    try scratch.succeed("sync", "c.db", "--directory", "moved")
+  }
+
   @Test func damagedGenerationFileIsNamedAndWrittenAgain() throws {
     try scratch.makeTwoDevices()
     let path = try #require(try shared("generation.").first)
@@ -28,12 +80,13 @@ struct RemedyTests {
     try halve(path)
     let listed = try scratch.docsync("documents", "--directory", "shared")
     #expect(listed.status == 3)
-    #expect(listed.output.contains(name) && listed.output.contains("docsync sync --thorough"))
+    #expect(listed.output.contains(name) && listed.output.contains("docsync sync STORE --thorough"))
     for document in [[], ["--document", "notes"]] {
       let joined = try Executable.run(
         ["join", "c.db", "--directory", "shared"] + document, in: scratch.path)
       #expect(joined.status == 1)
-      #expect(joined.errors.contains(name) && joined.errors.contains("docsync sync --thorough"))
+      #expect(
+        joined.errors.contains(name) && joined.errors.contains("docsync sync STORE --thorough"))
     }
     try scratch.makeNotes("d.db")
     let begun = try scratch.docsync("init", "d.db", "--directory", "shared", "--document", "notes")
@@ -53,7 +106,7 @@ struct RemedyTests {
     ] {
       let failed = try Executable.run(command, in: scratch.path)
       #expect(failed.status == 4)
-      #expect(failed.errors.contains("docsync sync --thorough"), "\(failed.errors)")
+      #expect(failed.errors.contains("docsync sync a.db --thorough"), "\(failed.errors)")
     }
     try scratch.succeed("sync", "a.db", "--thorough")
     try scratch.succeed("verify", "b.db")
@@ -76,7 +129,7 @@ struct RemedyTests {
       let refused = try Executable.run(["leave", "b.db"] + more, in: scratch.path)
       #expect(refused.status == 5)
       #expect(!(refused.output + refused.errors).contains("will be sent"))
-      #expect(refused.errors.contains("docsync leave --abandon"))
+      #expect(refused.errors.contains("docsync leave b.db --abandon"))
       #expect(refused.errors.contains("was deleted on “attic” at 20"))
     }
   }
@@ -97,7 +150,9 @@ struct RemedyTests {
     for command in ["sync", "leave", "verify", "status"] {
       let failed = try scratch.docsync(command, "b.db")
       #expect(failed.status == 1)
-      #expect(failed.errors.contains("docsync join --replace"), "\(command): \(failed.errors)")
+      #expect(
+        failed.errors.contains("docsync join b.db --directory DIR --replace"),
+        "\(command): \(failed.errors)")
     }
     try scratch.succeed("join", "b.db", "--directory", "shared", "--replace")
     try scratch.succeed("sync", "b.db")

@@ -17,7 +17,7 @@ extension DocumentDescription {
 
     /// The next action, as a sentence for the user.
     public static let remedy: Remedy =
-      "Wait until the shared directory has arrived completely. If it has, run \(.synchronizeThoroughly) on a device that has the document, which writes the file again."
+      "Wait until the shared directory has arrived completely. If it has, run \(elsewhere: .synchronizeThoroughly) on a device that has the document, which writes the file again."
 
     /// The fault of the file, as words that follow “is”.
     public var fault: String {

@@ -106,10 +106,10 @@ struct DamageRemedies {
 
   private static let arrival = "Wait until the shared directory has brought the rest of it."
   private static let anyMember: Remedy =
-    "let any device that has the document run \(.synchronizeThoroughly), which writes it again"
+    "let any device that has the document run \(elsewhere: .synchronizeThoroughly), which writes it again"
   private static let isGone = "Its author has left the document or is retired"
   private static let byReset: Remedy =
-    "\(isGone): restore the file from another device's copy of the directory, or run \(.reset) "
+    "\(isGone): restore the file from another device's copy of the directory, or run \(elsewhere: .reset) "
     + "on a device that has everything."
 
   private func amend(_ finding: inout VerifyReport.Finding, at place: Place, _ path: String) {
@@ -127,7 +127,8 @@ struct DamageRemedies {
       guard isGone(client) else {
         guard finding.kind == .malformed else { return }
         return mend(
-          &finding, by: "let its device run \(.synchronizeThoroughly), which writes it again")
+          &finding,
+          by: "let its device run \(elsewhere: .synchronizeThoroughly), which writes it again")
       }
       setHarmless(
         &finding, "You need not do anything: its device is gone, and only its name is lost.")
@@ -159,7 +160,8 @@ struct DamageRemedies {
       if isFormer(key, &finding) { return }
       // If the author is still a member, it uploads a replacement itself.
       mend(
-        &finding, by: "run \(.upload) on a device that has the document, then remove the file"
+        &finding,
+        by: "run \(elsewhere: .upload) on a device that has the document, then remove the file"
       )
     }
   }
@@ -200,7 +202,7 @@ struct DamageRemedies {
       setHarmless(&finding, "You need not do anything: every device has what was in it.")
     } else {
       finding.remedy =
-        "Run \(.upload) on a device that has the document, so that others can join without "
+        "Run \(elsewhere: .upload) on a device that has the document, so that others can join without "
         + "the file: every device has what was in it."
     }
   }

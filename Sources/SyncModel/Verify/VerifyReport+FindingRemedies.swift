@@ -47,7 +47,7 @@ extension VerifyReport.Finding.Kind {
   }
 
   private static let putBack: Remedy =
-    "let its author run \(.synchronizeThoroughly), which puts back its own files"
+    "let its author run \(elsewhere: .synchronizeThoroughly), which puts back its own files"
 
   private var fileRemedy: Remedy {
     switch self {
@@ -62,7 +62,7 @@ extension VerifyReport.Finding.Kind {
       "You need not do anything: that client removes it at its next synchronization, and no other device does. "
         + "If it is gone, the file may be removed."
     case .malformed:
-      "Update DocumentSync on its author's device, then run \(.upload) there, so that others "
+      "Update DocumentSync on its author's device, then run \(elsewhere: .upload) there, so that others "
         + "can join without the file."
     default: "To mend it, \(Self.putBack)."
     }
@@ -87,7 +87,7 @@ extension VerifyReport.Finding.Kind {
     switch self {
     case .applicationMissing:
       "Check that this is the shared directory and that it has arrived completely. If the file is "
-        + "lost, run \(.synchronizeThoroughly) on a device that has a document of it."
+        + "lost, run \(elsewhere: .synchronizeThoroughly) on a device that has a document of it."
     case .applicationRivals:
       "You need not do anything: the one with the lowest identifier counts on every device."
     case .applicationOther: "Use the directory of this application."
@@ -102,7 +102,7 @@ extension VerifyReport.Finding.Kind {
       "Wait until the shared directory has arrived. If it has, restore what is missing from another "
         + "device's copy of the directory."
     case .generationFileMissing:
-      "Wait until the shared directory has arrived. If it has, run \(.synchronizeThoroughly) on a "
+      "Wait until the shared directory has arrived. If it has, run \(elsewhere: .synchronizeThoroughly) on a "
         + "device that has the document, which writes the file again; without it the folder is not "
         + "used."
     case .generationPreviousMissing:
@@ -110,7 +110,7 @@ extension VerifyReport.Finding.Kind {
         + "before from another device's copy of the directory: without it the devices that are "
         + "still in it do not go over."
     default:
-      "You need not do anything: the device that deleted it removes the rest with \(.deleteDocument)."
+      "You need not do anything: the device that deleted it removes the rest with \(elsewhere: .deleteDocument)."
     }
   }
 
@@ -134,7 +134,7 @@ extension VerifyReport.Finding.Kind {
       "You need not do anything: the next compaction of their author joins them."
     default:
       "Move the segment out of the shared directory, and \(Self.putBack); or have a device that has "
-        + "the document run \(.upload)."
+        + "the document run \(elsewhere: .upload)."
     }
   }
 
@@ -142,7 +142,7 @@ extension VerifyReport.Finding.Kind {
     switch self {
     case .markerAhead, .markerWithoutFiles, .markerAppliedBeyond, .wholeStoreAhead:
       "Wait until the shared directory has arrived. If it has, let the device that the files belong "
-        + "to run \(.synchronizeThoroughly)."
+        + "to run \(elsewhere: .synchronizeThoroughly)."
     case .markerClaimedTwice:
       "Sync every copy of that device's store: a copied or restored store becomes a device of its "
         + "own."
@@ -153,13 +153,13 @@ extension VerifyReport.Finding.Kind {
       "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
         + "store in place of those that it has no more."
     case .markerWholeStoreMissing, .joinImpossible:
-      "Wait until the shared directory has arrived. If it has, run \(.upload) on a device that "
+      "Wait until the shared directory has arrived. If it has, run \(elsewhere: .upload) on a device that "
         + "has the document."
     case .wholeStorePrivate:
-      "Run \(.upload) on the device that made it, with a current version, then remove the "
+      "Run \(elsewhere: .upload) on the device that made it, with a current version, then remove the "
         + "file."
     default:
-      "Run \(.upload) on a device that has the document, then remove the file."
+      "Run \(elsewhere: .upload) on a device that has the document, then remove the file."
     }
   }
 
@@ -210,7 +210,7 @@ extension VerifyReport.Finding.Kind {
     case .ownFileMissing: "Run \(.synchronizeThoroughly), which puts back what is missing."
     default:
       "Wait until the shared directory has arrived. If it has, it may have been restored from a "
-        + "backup: run \(.synchronizeThoroughly) on every device."
+        + "backup: run \(elsewhere: .synchronizeThoroughly) on every device."
     }
   }
 }

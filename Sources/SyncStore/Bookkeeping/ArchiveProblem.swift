@@ -66,7 +66,7 @@ struct ArchiveProblem: Error, Hashable, Codable {
   /// What people can do about it.
   var remedy: Remedy {
     switch kind {
-    case .notAFile: "Move it away; the next \(.synchronize) creates the file."
+    case .notAFile: "Move it away; the next synchronization creates the file."
     case .notPermitted: "Give this user permission to read and write the file and its folder."
     case .noSpace: "Free some space on its disk."
     case .laterVersion: "Update DocumentSync on this device."

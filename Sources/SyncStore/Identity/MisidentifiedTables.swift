@@ -19,7 +19,7 @@ struct MisidentifiedTables {
         + "may belong to other rows of \(quoted(parent)).",
       remedy:
         "Choose the device whose rows of \(quoted(table.name)) are right, and begin the document "
-        + "again there with \(.reset).")
+        + "again there with \(elsewhere: .reset).")
   }
 
   /// Makes the tables new to bookkeeping, so that a renewed session identifies their rows by the

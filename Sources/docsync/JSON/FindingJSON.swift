@@ -13,13 +13,13 @@ struct FindingJSON: Encodable, Sendable {
   var actions: [String]
   var detail: String?
 
-  init(_ finding: VerifyReport.Finding) {
+  init(_ finding: VerifyReport.Finding, at place: CommandPlace) {
     kind = finding.kind.rawValue
     severity = finding.severity.rawValue
     path = finding.path
     table = finding.table
     message = finding.message
-    remedy = finding.remedy.commandText
+    remedy = finding.remedy.commandText(at: place)
     actions = finding.remedy.actions.map(\.code)
     detail = finding.detail
   }

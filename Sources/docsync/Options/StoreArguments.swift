@@ -61,6 +61,11 @@ struct MovedDirectory: ParsableArguments {
 
   /// The directory that the user named, if any.
   var directory: FolderDirectory? { path?.directory }
+
+  /// What remedies name for a database whose directory this is.
+  func commandPlace(of store: String) -> CommandPlace {
+    CommandPlace(store: store, directory: path?.path, isUnderSync: true)
+  }
 }
 
 /// Opens a store, passes it to `body`, and closes it, also after an error.

@@ -32,7 +32,8 @@ struct ChangeSetFile {
         message: head == 0
           ? "This device has not made a change set yet."
           : "This device has no change set \(reference.number). Its last one is \(head).",
-        path: manager.path, remedy: "List what there is with “docsync log”.")
+        path: manager.path,
+        remedy: "List what there is with “docsync log \(shellWord(manager.path))”.")
     }
     guard sealed.isKept else { return try read(reference.number, by: own, of: manager) }
     return try ChangeSetFile(manager.store.sealedBytes(reference.number))
@@ -57,7 +58,8 @@ struct ChangeSetFile {
         message: matching.isEmpty
           ? "No device's identifier begins with “\(printable(prefix))”."
           : "The identifiers of \(matching.count) devices begin with “\(printable(prefix))”.",
-        path: manager.path, remedy: "List them with “docsync clients”.")
+        path: manager.path,
+        remedy: "List them with “docsync clients \(shellWord(manager.path))”.")
     }
     return client
   }

@@ -3,7 +3,7 @@ import SyncStore
 
 extension SyncWarning {
   /// The warning for people, on one line.
-  var text: String {
+  func text(store: String) -> String {
     var text = printable(message)
     if let reason = reason.flatMap(ParkedRow.Reason.init(rawValue:)) { text += ": \(reason.text)" }
     if let client { text += ": \(ClientNames.short(client))" }
@@ -12,7 +12,9 @@ extension SyncWarning {
       text += ": \(printable(names.joined(separator: ", ")))"
     }
     if let conflict { text += " (conflict \(conflict))" }
-    if code == .wholeStoreRefused { text += " Run “docsync verify”, and do what it says." }
+    if code == .wholeStoreRefused {
+      text += " Run “docsync verify \(shellWord(store))”, and do what it says."
+    }
     return count > 1 ? text + " (\(count) times)" : text
   }
 

@@ -38,6 +38,10 @@ struct Clients: Verb {
     }
   }
 
+  var commandPlace: CommandPlace {
+    CommandPlace(store: store, directory: directory?.path, isUnderSync: store != nil)
+  }
+
   func perform(_ console: Console) async throws -> Outcome {
     let folder = directory?.directory
     let clients: [ClientDescription]

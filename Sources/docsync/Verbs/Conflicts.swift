@@ -4,7 +4,7 @@ import SyncModel
 import SyncStore
 
 /// `docsync conflicts`
-struct Conflicts: Verb {
+struct Conflicts: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "List conflicts, decide them, and restore values that lost.",
     discussion: """

@@ -28,6 +28,8 @@ struct DeleteDocument: Verb {
     var removed: RemovalJSON
   }
 
+  var commandPlace: CommandPlace { CommandPlace(directory: options.directory.path) }
+
   func perform(_ console: Console) async throws -> Outcome {
     let (manager, client) = (options.manager, ClientIdentifier.random())
     let bar = ProgressBar(on: console)

@@ -3,7 +3,7 @@ import DocumentSync
 import SyncStore
 
 /// `docsync digest`
-struct Digest: Verb {
+struct Digest: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Print two checksums, to compare the data of two devices.",
     discussion: """

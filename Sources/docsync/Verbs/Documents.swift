@@ -26,6 +26,8 @@ struct Documents: Verb {
     var unreadable: [UnreadableDocumentJSON]
   }
 
+  var commandPlace: CommandPlace { CommandPlace(directory: directory.path) }
+
   func perform(_ console: Console) async throws -> Outcome {
     let manager = ApplicationSyncManager(
       directory: directory.directory, applicationIdentifier: application)
@@ -47,7 +49,8 @@ struct Documents: Verb {
       lines += [
         "a\(document.isDeleted ? " deleted" : "") document that cannot be read: the file that "
           + "describes it is \(document.fault)",
-        "  path: \(document.path)", "  next: \(DocumentDescription.Unreadable.remedy.commandText)",
+        "  path: \(document.path)",
+        "  next: \(DocumentDescription.Unreadable.remedy.commandText(at: commandPlace))",
       ]
     }
     return Outcome(

@@ -74,6 +74,11 @@ struct Init: Verb {
     guard document?.isEmpty != true else { throw ValidationError("--document must not be empty.") }
   }
 
+  var commandPlace: CommandPlace {
+    CommandPlace(
+      store: store, directory: directory.path, document: document ?? defaultDocument(for: store))
+  }
+
   func perform(_ console: Console) async throws -> Outcome {
     let document = document ?? defaultDocument(for: store)
     var configuration = schema.configuration
@@ -136,13 +141,13 @@ struct Init: Verb {
       directory: manager.directory, applicationIdentifier: application)
     let documents = try await application.listDocuments().filter { !$0.isDeleted }
     let closed = try await application.findClosedFolders()
-    result.findings = closed.map { [FindingJSON($0)] }
+    result.findings = closed.map { [FindingJSON($0, at: commandPlace)] }
     try await manager.close()
     bar.clear()
     return Outcome(
       json: result,
       lines: Self.lines(result, manager.resumption, isOnlyDocument: documents.count <= 1)
-        + (closed?.lines ?? []))
+        + (closed?.lines(at: commandPlace) ?? []))
   }
 
   /// Divides questions into those that were answered with “yes” before a set-up was interrupted, and

@@ -87,6 +87,10 @@ struct Join: Verb {
     if prefer != nil, !merge { throw ValidationError("--prefer goes with --merge.") }
   }
 
+  var commandPlace: CommandPlace {
+    CommandPlace(store: store, directory: directory.path, document: document)
+  }
+
   private var existing: ExistingFile {
     if merge { return .merge(prefer: prefer ?? .document) }
     return replace ? .replaceKeepingBackup : .refuse
@@ -121,13 +125,13 @@ struct Join: Verb {
       waiting: unsettled.waits.map { WaitJSON($0) }, openConflicts: unsettled.openConflicts,
       parkedCount: unsettled.parked.count,
       rowsWithoutKey: withoutKey.isEmpty ? nil : NamedValues(withoutKey),
-      findings: closed.map { [FindingJSON($0)] })
+      findings: closed.map { [FindingJSON($0, at: commandPlace)] })
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
     ]
     if let backup = result.backup { lines.append("The former database is kept as \(backup).") }
-    if let line = manager.replaced?.line { lines.append(line) }
+    if let line = manager.replaced?.line(store: store, backup: result.backup) { lines.append(line) }
     if let merged = manager.merged {
       lines += merged.lines
       if merged.refusedRows + merged.differingRows > 0 {
@@ -136,7 +140,7 @@ struct Join: Verb {
     }
     lines += rowsWithoutKeyLines(withoutKey)
     lines += unsettled.lines(store: store, names)
-    lines += closed?.lines ?? []
+    lines += closed?.lines(at: commandPlace) ?? []
     lines += ["", "Next, after every change:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, lines: lines, status: unsettled.status)
   }
@@ -144,11 +148,11 @@ struct Join: Verb {
 
 extension ReplacedStore {
   /// What becomes of the edits that the store had not sent; `nil` if nothing need be reported.
-  fileprivate var line: String? {
+  fileprivate func line(store: String, backup: String?) -> String? {
     if let unreadable {
       return
         "That file was under sync and could not be read: \(unreadable) Edits that it had not sent are only "
-        + "in that file. List the devices to retire with “docsync clients”."
+        + "in that file. List the devices to retire with “docsync clients \(shellWord(store))”."
     }
     let unsent = counted(unsentChangeSets, "change set")
     guard !isSameDocument else {
@@ -165,7 +169,7 @@ extension ReplacedStore {
       + "devices keep waiting for it"
       + (unsentChangeSets > 0 ? ", and had not sent \(unsent)" : "")
       + ". It is unchanged: synchronize it under its new name, and take it out of sync with “docsync "
-      + "leave” if you do not need it."
+      + "leave \(backup.map(shellWord) ?? "STORE")” if you do not need it."
   }
 }
 

@@ -4,7 +4,7 @@ import SyncDirectory
 import SyncStore
 
 /// `docsync leave`
-struct Leave: Verb {
+struct Leave: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Take a database out of sync: it becomes an ordinary SQLite file again.",
     discussion: """

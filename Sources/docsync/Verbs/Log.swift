@@ -3,7 +3,7 @@ import DocumentSync
 import SyncStore
 
 /// `docsync log`
-struct Log: Verb {
+struct Log: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "List the change sets that this device made or applied, the newest first.",
     discussion: examples("docsync log notes.db --limit 20"))

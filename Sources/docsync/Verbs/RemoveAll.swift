@@ -26,6 +26,8 @@ struct RemoveAll: Verb {
     var removed: RemovalJSON
   }
 
+  var commandPlace: CommandPlace { CommandPlace(directory: options.directory.path) }
+
   func perform(_ console: Console) async throws -> Outcome {
     let (manager, client) = (options.manager, ClientIdentifier.random())
     let bar = ProgressBar(on: console)

@@ -3,7 +3,7 @@ import DocumentSync
 import SyncModel
 
 /// `docsync remove-client`
-struct RemoveClient: Verb {
+struct RemoveClient: StoreVerb {
   static let configuration = CommandConfiguration(
     commandName: "remove-client",
     abstract: "Remove another device from a document: the others stop waiting for it.",

@@ -4,7 +4,7 @@ import Foundation
 import SyncModel
 
 /// `docsync reset`
-struct Reset: Verb {
+struct Reset: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Start the document again from this database.",
     discussion: """

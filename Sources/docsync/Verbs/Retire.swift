@@ -3,7 +3,7 @@ import DocumentSync
 import SyncModel
 
 /// `docsync retire`
-struct Retire: Verb {
+struct Retire: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Stop waiting for inactive devices.",
     discussion: """

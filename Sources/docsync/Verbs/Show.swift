@@ -3,7 +3,7 @@ import DocumentSync
 import SyncModel
 
 /// `docsync show`
-struct Show: Verb {
+struct Show: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Show what one change set changes.",
     discussion: """

@@ -86,6 +86,10 @@ struct Status: Verb {
     guard !stores.isEmpty else { throw ValidationError("Name at least one database file.") }
   }
 
+  var commandPlace: CommandPlace {
+    stores.count == 1 ? place.commandPlace(of: stores[0]) : CommandPlace()
+  }
+
   func perform(_ console: Console) async throws -> Outcome {
     guard stores.count > 1 else {
       return try await look(at: stores[0]) { manager, result, status, unsettled in
@@ -105,7 +109,7 @@ struct Status: Verb {
           statuses.append(unsettled.status)
         }
       } catch {
-        let failure = Failure(error)
+        let failure = Failure(error).at(place.commandPlace(of: store))
         guard failure.code != SyncError.Code.cancelled.rawValue else { throw failure }
         results.stores.append(Store(store: store, error: failure))
         results.error = results.error ?? failure
@@ -175,7 +179,8 @@ struct Status: Verb {
     } catch let error as SyncError where error.code == .cancelled {
       throw error
     } catch {
-      result.directoryError = Failure(error)
+      result.directoryError = Failure(error).at(
+        CommandPlace(store: result.store, directory: result.directory, isUnderSync: true))
     }
   }
 
@@ -270,8 +275,10 @@ struct Status: Verb {
     if !status.incompleteNames.isEmpty {
       lines += [
         "",
-        "Tables and columns whose values are incomplete; join again with “docsync join --replace”:",
+        "Tables and columns whose values are incomplete:",
         "  " + printable(status.incompleteNames.joined(separator: ", ")),
+        "Join again: docsync join \(shellWord(result.store)) --directory "
+          + "\(shellWord(result.directory)) --document \(shellWord(result.document)) --replace",
       ]
     }
     lines += rowsWithoutKeyLines(status.rowsWithoutKey)

@@ -84,7 +84,7 @@ struct Sync: Verb {
         statuses.append(status)
         if !quiet || status != .done { console.say(lines) }
       } catch {
-        let failure = Failure(error)
+        let failure = Failure(error).at(place.commandPlace(of: store))
         // An interruption stops all stores.
         guard stores.count > 1, failure.code != SyncError.Code.cancelled.rawValue else {
           throw failure
@@ -162,7 +162,7 @@ struct Sync: Verb {
   static func lines(_ report: SyncReport, store: String) -> [String] {
     var lines: [String] = []
     lines += report.incarnations.map(text)
-    if let rebootstrap = report.rebootstrap { lines += text(rebootstrap) }
+    if let rebootstrap = report.rebootstrap { lines += text(rebootstrap, store: store) }
     if !report.sent.isEmpty { lines.append("sent \(text(report.sent))") }
     if !report.applied.isEmpty {
       let rows = [
@@ -187,7 +187,7 @@ struct Sync: Verb {
         lines.append("In all \(sentence).")
       }
     }
-    lines += report.warnings.map { "warning: \($0.text)" }
+    lines += report.warnings.map { "warning: \($0.text(store: store))" }
     if !report.restored.isEmpty {
       lines.append("put back \(text(report.restored)) that were missing or damaged")
     }
@@ -226,7 +226,7 @@ struct Sync: Verb {
     return "goes on as a new device (\(incarnation.client.description.prefix(6))): \(why)"
   }
 
-  private static func text(_ rebootstrap: SyncReport.Rebootstrap) -> [String] {
+  private static func text(_ rebootstrap: SyncReport.Rebootstrap, store: String) -> [String] {
     let why =
       switch rebootstrap.reason {
       case .gap: "change sets that this device had not applied were removed"
@@ -241,7 +241,7 @@ struct Sync: Verb {
     if rebootstrap.changedSchema { lines.append("the schema has changed") }
     if let merged = rebootstrap.merged { lines += merged.lines }
     return lines + ["the former file is kept as \(rebootstrap.backup)"]
-      + rebootstrap.warnings.map { "warning: \($0.text)" }
+      + rebootstrap.warnings.map { "warning: \($0.text(store: store))" }
   }
 
   private static func text(_ sets: [SyncReport.ChangeSet]) -> String {

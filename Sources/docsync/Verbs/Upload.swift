@@ -2,7 +2,7 @@ import ArgumentParser
 import DocumentSync
 
 /// `docsync upload`
-struct Upload: Verb {
+struct Upload: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Upload the whole database, for others to join from.",
     discussion: "Synchronizes before and after. Joining is faster from a recent upload."

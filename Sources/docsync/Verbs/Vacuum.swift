@@ -2,7 +2,7 @@ import ArgumentParser
 import DocumentSync
 
 /// `docsync vacuum`
-struct Vacuum: Verb {
+struct Vacuum: StoreVerb {
   static let configuration = CommandConfiguration(
     abstract: "Remove files that no device needs any more.",
     discussion: """

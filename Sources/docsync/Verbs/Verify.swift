@@ -43,6 +43,10 @@ struct Verify: Verb {
     }
   }
 
+  var commandPlace: CommandPlace {
+    CommandPlace(store: store, directory: directory?.path, isUnderSync: store != nil)
+  }
+
   func perform(_ console: Console) async throws -> Outcome {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
@@ -62,9 +66,9 @@ struct Verify: Verb {
     let result = Result(
       store: store, directory: directory?.path, fileCount: report.fileCount,
       byteCount: report.byteCount, rowCount: report.rowCount,
-      findings: report.findings.map(FindingJSON.init),
+      findings: report.findings.map { FindingJSON($0, at: commandPlace) },
       notChecked: report.leftOut)
-    return Outcome(json: result, lines: Self.lines(report), status: Self.status(report))
+    return Outcome(json: result, lines: lines(report), status: Self.status(report))
   }
 
   private static func status(_ report: VerifyReport) -> ExitStatus {
@@ -83,9 +87,9 @@ struct Verify: Verb {
       && report.findings.allSatisfy { $0.severity == .note || $0.kind == .applicationMissing }
   }
 
-  private static func lines(_ report: VerifyReport) -> [String] {
+  private func lines(_ report: VerifyReport) -> [String] {
     var lines: [String] = []
-    for finding in report.findings { lines += finding.lines }
+    for finding in report.findings { lines += finding.lines(at: commandPlace) }
     lines += report.leftOut.map { "not checked: \(printable($0))" }
     let looked = [
       report.fileCount > 0 ? counted(report.fileCount, "file") : nil,
@@ -94,7 +98,7 @@ struct Verify: Verb {
     ].compactMap(\.self).joined(separator: ", ")
     let counts = VerifyReport.Finding.Severity.allCases.reversed().compactMap { severity in
       let count = report.findings.count { $0.severity == severity }
-      return count == 0 ? nil : "\(count) \(words[severity] ?? severity.rawValue)"
+      return count == 0 ? nil : "\(count) \(Self.words[severity] ?? severity.rawValue)"
     }
     lines.append(
       (looked.isEmpty ? "" : "Checked \(looked): ")
@@ -109,12 +113,12 @@ struct Verify: Verb {
 
 extension VerifyReport.Finding {
   /// The finding for people, with what to do.
-  var lines: [String] {
+  func lines(at place: CommandPlace) -> [String] {
     var lines = ["\(severity.rawValue): \(printable(message))"]
     if let path { lines.append("  path: \(printable(path))") }
     if let table { lines.append("  table: \(printable(table))") }
     if let detail { lines.append("  detail: \(printable(detail))") }
-    lines.append("  next: \(remedy.commandText)")
+    lines.append("  next: \(remedy.commandText(at: place))")
     return lines
   }
 }

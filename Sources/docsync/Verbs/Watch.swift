@@ -81,13 +81,17 @@ struct Watch: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     // A wrong argument ends the command at once.
     for store in stores {
-      try await withManager(
-        store, directory: place.directory, environment: patience.environment
-      ) { _ in }
+      do {
+        try await withManager(
+          store, directory: place.directory, environment: patience.environment
+        ) { _ in }
+      } catch {
+        throw Failure(error).at(place.commandPlace(of: store))
+      }
     }
     let engine = engine()
     var events = engine.events.makeAsyncIterator()
-    var view = WatchView(console: console, width: stores.map(\.columns).max() ?? 0)
+    var view = WatchView(console: console, place: place, width: stores.map(\.columns).max() ?? 0)
     var end: [(store: Result.Store, status: ExitStatus)]?
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await engine.run() }
@@ -104,8 +108,10 @@ struct Watch: Verb {
       }
       try await group.waitForAll()
     }
-    let stores = await engine.state.documents.map {
-      Result.Store(store: $0.path, error: $0.lastError.map(Failure.init))
+    let stores = await engine.state.documents.map { document in
+      Result.Store(
+        store: document.path,
+        error: document.lastError.map { Failure($0).at(place.commandPlace(of: document.path)) })
     }
     // A signal is no failure.
     return Outcome(
@@ -135,7 +141,7 @@ struct Watch: Verb {
   ) async throws -> (store: Result.Store, status: ExitStatus) {
     var store = Result.Store(store: document.path)
     if let error = document.lastError {
-      let failure = Failure(error)
+      let failure = Failure(error).at(place.commandPlace(of: document.path))
       store.error = failure
       return (store, failure.status)
     }
@@ -159,14 +165,16 @@ extension SyncEngine.State.Document {
 /// The output of an engine's events.
 private struct WatchView {
   let console: Console
+  let place: MovedDirectory
   let width: Int
   /// The last error of each store, which is not told again until another thing happens.
   private var told: [String: String] = [:]
   /// What waits in each store, which is told when it changes.
   private var waiting: [String: [String]] = [:]
 
-  init(console: Console, width: Int) {
+  init(console: Console, place: MovedDirectory, width: Int) {
     self.console = console
+    self.place = place
     self.width = width
   }
 
@@ -182,10 +190,10 @@ private struct WatchView {
         try await show(report, of: store, engine)
       } catch {
         // A command that is being stopped is not asked.
-        if !Task.isCancelled { console.note(labelled(store, Failure(error).lines)) }
+        if !Task.isCancelled { console.note(labelled(store, failure(error, of: store).lines)) }
       }
     case .failed(let store, let error, let retry):
-      let failure = Failure(error)
+      let failure = failure(error, of: store)
       console.line(Watch.Line(event: "failed", store: store, error: failure))
       // The other kinds have an event of their own.
       if retry == .later || retry == .never {
@@ -201,7 +209,7 @@ private struct WatchView {
       say(store, ["the shared directory is there again"])
     case .paused(let store, let error):
       line("paused", store)
-      warn(store, Failure(error), "waiting for a decision")
+      warn(store, failure(error, of: store), "waiting for a decision")
     case .resumed(let store):
       line("resumed", store)
     case .polling(let store):
@@ -237,6 +245,10 @@ private struct WatchView {
     if unsettled != former { lines += unsettled }
     waiting[store] = unsettled
     if !lines.isEmpty { say(store, lines) }
+  }
+
+  private func failure(_ error: any Error, of store: String) -> Failure {
+    Failure(error).at(place.commandPlace(of: store))
   }
 
   /// Tells an error once.
