@@ -183,6 +183,10 @@ import Testing
     let text = try scratch.docsync("sync", "b.db")
     #expect(text.status == 3)
     #expect(text.output.contains("waiting: change set 1 of A ("))
+    for output in [text.output, try scratch.docsync("status", "b.db").output] {
+      #expect(output.contains("next: Wait until the file has arrived completely."))
+      #expect(output.contains("run “docsync sync STORE --thorough” on A ("), "\(output)")
+    }
     let json = try scratch.docsync("sync", "b.db", "--json")
     #expect(json.status == 3)
   }

@@ -43,6 +43,7 @@ struct Unsettled {
     for wait in waits {
       lines.append("waiting: \(wait.title(names)): \(wait.message)")
       if let path = wait.path { lines.append("  \(path)") }
+      if let next = wait.next(store: store, names) { lines.append("  next: \(next)") }
     }
     if waits.contains(where: { $0.reason == .manyDeletions }) {
       lines.append("Apply what is deleted: docsync sync \(shellWord(store)) --allow-deletions")
@@ -64,5 +65,18 @@ extension SyncReport.Wait {
   /// The change set or command in words.
   func title(_ names: ClientNames) -> String {
     "\(isCommand ? "command" : "change set") \(number) of \(names.label(client))"
+  }
+
+  /// What to do about it; `nil` if waiting is all, or if other lines say it.
+  func next(store: String, _ names: ClientNames) -> String? {
+    switch reason {
+    case .notArrived, .damaged:
+      "Wait until the file has arrived completely. If it does not, run “docsync sync STORE "
+        + "--thorough” on \(names.label(client))."
+    case .unreadable, .misplaced, .brokenChain, .fork, .refused:
+      "See what to do with “docsync verify \(shellWord(store))”."
+    case .newerFormat: "Update docsync on this device."
+    default: nil
+    }
   }
 }

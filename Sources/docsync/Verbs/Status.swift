@@ -247,6 +247,7 @@ struct Status: Verb {
         let missing = Self.missing(wait, status) ?? [:]
         lines.append("  \(wait.title(names))\(missing.isEmpty ? ": \(wait.message)" : "")")
         if let path = wait.path { lines.append("    \(path)") }
+        if let next = wait.next(store: result.store, names) { lines.append("    next: \(next)") }
         for (client, number) in missing.sorted(by: { $0.key < $1.key }) {
           lines.append("    for change set \(number) of \(names.label(client))")
         }
