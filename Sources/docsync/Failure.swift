@@ -56,7 +56,7 @@ struct Failure: Error, Sendable {
     case is CancellationError:
       self.init(
         code: SyncError.Code.cancelled.rawValue, message: "The command was interrupted.",
-        path: nil, remedy: "Start it again to continue from where it stopped.")
+        path: nil, remedy: Self.startAgain)
     case let error as CocoaError:
       self.init(
         code: SyncError.Code.localFile.rawValue, message: error.localizedDescription,
@@ -93,6 +93,7 @@ struct Failure: Error, Sendable {
   /// replaces it.
   private static func remedy(_ error: SyncError, at place: CommandPlace) -> String {
     switch error.code {
+    case .cancelled: startAgain
     // If the existing file is under sync, perhaps because joining was interrupted, the library's
     // remedy says how to go on.
     case .fileExists where !error.remedy.actions.contains(.synchronize):
@@ -111,6 +112,8 @@ struct Failure: Error, Sendable {
     default: error.remedy.commandText(at: place)
     }
   }
+
+  private static let startAgain = "Nothing is lost. Call the same command again."
 
   private static func away(_ place: CommandPlace) -> String {
     guard place.isUnderSync else {

@@ -126,5 +126,29 @@ import Testing
       }
       try scratch.succeed("verify", "--directory", "shared")
     }
+
+    /// As it downloads the database, and as it reads what has come since.
+    @Test(arguments: [".store", "RecentSyncs", ".syncchg"])
+    func whatAnInterruptedJoinProposesCompletesIt(name: String) throws {
+      let (scratch, errors) = (try Scratch(), Pipe())
+      try scratch.makeTwoDevices()
+      try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('later')")
+      try scratch.succeed("sync", "a.db")
+      let joining = ["join", "c.db", "--directory", "shared"]
+      let folder = try HangingFolder(in: scratch.path)
+      let process = try Executable.start(
+        joining, in: scratch.path, errors: errors, after: folder.shell(at: name))
+      #expect(folder.hangs(process))
+      kill(process.processIdentifier, SIGINT)
+      let said = String(
+        decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      process.waitUntilExit()
+      let goesOn = said.contains("next: Nothing is lost. To go on: “docsync sync c.db”.\n")
+      let repeats = said.contains("next: Nothing is lost. Call the same command again.\n")
+      #expect(goesOn != repeats, "\(said)")
+      let next = try Executable.run(goesOn ? ["sync", "c.db"] : joining, in: scratch.path)
+      #expect(next.status == 0, "\(said)\(next.errors)")
+      #expect(try scratch.column("c.db", "SELECT title FROM notes").contains("\"later\""))
+    }
   #endif
 }

@@ -42,7 +42,7 @@ extension SyncError {
   static func cancelled(_ operation: String) -> SyncError {
     SyncError(
       .cancelled, operation: operation, message: "The operation was cancelled.",
-      remedy: "Start it again to continue from where it stopped.")
+      remedy: "Nothing is lost. Start it again.")
   }
 
   private init(_ error: StoreError, operation: String) {

@@ -97,6 +97,32 @@ struct Join: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
+    do {
+      return try await join(console)
+    } catch {
+      throw explained(error)
+    }
+  }
+
+  /// Returns the failure. If joining was interrupted and the database is there, the next
+  /// synchronization goes on, and joining again would be refused.
+  private func explained(_ error: any Error) -> Failure {
+    var failure = Failure(error).at(commandPlace)
+    // With --merge or --replace, the database under sync may be the former one.
+    guard failure.code == SyncError.Code.cancelled.rawValue, existing == .refuse else {
+      return failure
+    }
+    do {
+      if try DocumentSyncManager.isUnderSync(storeAt: store) {
+        failure.remedy = "Nothing is lost. To go on: “docsync sync \(shellWord(store))”."
+      }
+    } catch {
+      // There is no database yet, so the same command begins again.
+    }
+    return failure
+  }
+
+  private func join(_ console: Console) async throws -> Outcome {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.join(
