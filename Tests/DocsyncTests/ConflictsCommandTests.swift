@@ -162,7 +162,8 @@ import Testing
     let result = try scratch.succeed("sync", "b.db")
     #expect(
       result.output.contains(
-        "warning: deleted rows of notes were edited on another device and stay deleted: title"))
+        "warning: deleted rows of notes were edited on another device and stay deleted "
+          + "(column title)\n"), "\(result.output)")
     let json = try scratch.succeed("conflicts", "b.db", "--json").json()
     let conflicts = try #require(json["conflicts"] as? [[String: Any]])
     #expect(conflicts.count == 1 && conflicts[0]["kind"] as? String == "existence")

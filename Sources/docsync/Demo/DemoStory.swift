@@ -205,7 +205,8 @@ struct DemoStory {
 
   private func sync(_ devices: [DemoDevice]) async throws {
     for device in devices {
-      let lines = Sync.lines(try await device.synchronize(), store: "\(device.name)/notes.db")
+      let lines = Sync.lines(
+        try await device.synchronize(), store: "\(device.name)/notes.db", ClientNames())
       command("sync \(device.name)/notes.db")
       for line in lines { tell("       " + line) }
     }

@@ -114,9 +114,9 @@ struct Sync: Verb {
         : try await manager.synchronize(
           allowingDeletions: deletions.allowDeletions, onProgress: bar.handler)
       bar.clear()
-      let names = report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
+      let names = report.namesDevices ? await ClientNames(manager) : ClientNames()
       if try await deletions.ask(report.waiting, store: store, names, console) {
-        console.say(Self.lines(report, store: store))
+        console.say(Self.lines(report, store: store, names))
         report = try await manager.synchronize(allowingDeletions: true, onProgress: bar.handler)
         bar.clear()
       }
@@ -141,7 +141,7 @@ struct Sync: Verb {
     _ store: String, _ report: SyncReport, _ unsettled: Unsettled, _ names: ClientNames,
     width: Int, recreated: String?
   ) -> [String] {
-    var lines = lines(report, store: store)
+    var lines = lines(report, store: store, names)
     if let recreated {
       let said = "created the document “\(printable(recreated))” again from this database"
       lines = [said] + lines.filter { $0 != Self.upToDate }
@@ -159,10 +159,14 @@ struct Sync: Verb {
   private static let upToDate = "up to date"
 
   /// Returns the results of a synchronization, one line or more for each kind of result.
-  static func lines(_ report: SyncReport, store: String) -> [String] {
+  static func lines(
+    _ report: SyncReport, store: String, _ names: ClientNames
+  ) -> [String] {
     var lines: [String] = []
     lines += report.incarnations.map(text)
-    if let rebootstrap = report.rebootstrap { lines += text(rebootstrap, store: store) }
+    if let rebootstrap = report.rebootstrap {
+      lines += text(rebootstrap, store: store, names)
+    }
     if !report.sent.isEmpty { lines.append("sent \(text(report.sent))") }
     if !report.applied.isEmpty {
       let rows = [
@@ -187,7 +191,7 @@ struct Sync: Verb {
         lines.append("In all \(sentence).")
       }
     }
-    lines += report.warnings.map { "warning: \($0.text(store: store))" }
+    lines += report.warnings.map { "warning: \($0.text(store: store, names: names))" }
     if !report.restored.isEmpty {
       lines.append("put back \(text(report.restored)) that were missing or damaged")
     }
@@ -226,7 +230,9 @@ struct Sync: Verb {
     return "goes on as a new device (\(incarnation.client.description.prefix(6))): \(why)"
   }
 
-  private static func text(_ rebootstrap: SyncReport.Rebootstrap, store: String) -> [String] {
+  private static func text(
+    _ rebootstrap: SyncReport.Rebootstrap, store: String, _ names: ClientNames
+  ) -> [String] {
     let why =
       switch rebootstrap.reason {
       case .gap: "change sets that this device had not applied were removed"
@@ -241,12 +247,20 @@ struct Sync: Verb {
     if rebootstrap.changedSchema { lines.append("the schema has changed") }
     if let merged = rebootstrap.merged { lines += merged.lines }
     return lines + ["the former file is kept as \(rebootstrap.backup)"]
-      + rebootstrap.warnings.map { "warning: \($0.text(store: store))" }
+      + rebootstrap.warnings.map { "warning: \($0.text(store: store, names: names))" }
   }
 
   private static func text(_ sets: [SyncReport.ChangeSet]) -> String {
     let rows = sets.reduce(0) { $0 + $1.rowCount }
     return "\(counted(sets.count, "change set")) (\(counted(rows, "row")))"
+  }
+}
+
+extension SyncReport {
+  /// Whether the lines about the report name devices.
+  var namesDevices: Bool {
+    let warnings = warnings + (rebootstrap?.warnings ?? [])
+    return !waiting.isEmpty || warnings.contains { $0.client != nil }
   }
 }
 

@@ -234,15 +234,12 @@ private struct WatchView {
   ) async throws {
     guard !console.isJSON else { return }
     let isFirst = waiting[store] == nil
-    var lines = report.isIdle && !isFirst ? [] : Sync.lines(report, store: store)
-    let former = waiting[store] ?? []
-    var unsettled = former
-    if !report.isIdle || isFirst || !report.waiting.isEmpty {
-      let manager = try await engine.manager(storeAt: store)
-      let names = report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
-      unsettled = Unsettled(report, try await manager.parkedRows()).lines(store: store, names)
-    }
-    if unsettled != former { lines += unsettled }
+    guard !report.isIdle || isFirst || !report.waiting.isEmpty else { return }
+    let manager = try await engine.manager(storeAt: store)
+    let names = report.namesDevices ? await ClientNames(manager) : ClientNames()
+    var lines = report.isIdle && !isFirst ? [] : Sync.lines(report, store: store, names)
+    let unsettled = Unsettled(report, try await manager.parkedRows()).lines(store: store, names)
+    if unsettled != waiting[store] ?? [] { lines += unsettled }
     waiting[store] = unsettled
     if !lines.isEmpty { say(store, lines) }
   }
