@@ -94,6 +94,8 @@ struct Failure: Error, Sendable {
   private static func remedy(_ error: SyncError, at place: CommandPlace) -> String {
     switch error.code {
     case .cancelled: startAgain
+    case .storeBusy where place.canWait, .storeInUse where place.canWait:
+      error.remedy.commandText(at: place) + " To let docsync wait longer, add --wait 60."
     // If the existing file is under sync, perhaps because joining was interrupted, the library's
     // remedy says how to go on.
     case .fileExists where !error.remedy.actions.contains(.synchronize):

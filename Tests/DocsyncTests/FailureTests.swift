@@ -114,6 +114,7 @@ import Testing
       let result = try Executable.run(["sync", "a.db", "--json"], in: scratch.path)
       let error = try result.json()["error"] as? [String: Any]
       #expect(result.status == 6 && error?["code"] as? String == "storeBusy")
+      #expect((error?["remedy"] as? String)?.hasSuffix("add --wait 60.") == true)
     }
     try scratch.succeed("sync", "a.db")
   }

@@ -64,7 +64,7 @@ struct MovedDirectory: ParsableArguments {
 
   /// What remedies name for a database whose directory this is.
   func commandPlace(of store: String) -> CommandPlace {
-    CommandPlace(store: store, directory: path?.path, isUnderSync: true)
+    CommandPlace(store: store, directory: path?.path, isUnderSync: true, canWait: true)
   }
 }
 

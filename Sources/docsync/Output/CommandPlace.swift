@@ -5,6 +5,8 @@ struct CommandPlace: Hashable, Sendable {
   var document: String?
   /// Whether the command is about a database that is under sync, and finds the directory by it.
   var isUnderSync = false
+  /// Whether the command has the option --wait.
+  var canWait = false
 
   /// Another device, which has other paths.
   static let elsewhere = CommandPlace()

@@ -44,7 +44,8 @@ struct Verify: Verb {
   }
 
   var commandPlace: CommandPlace {
-    CommandPlace(store: store, directory: directory?.path, isUnderSync: store != nil)
+    CommandPlace(
+      store: store, directory: directory?.path, isUnderSync: store != nil, canWait: store != nil)
   }
 
   func perform(_ console: Console) async throws -> Outcome {
