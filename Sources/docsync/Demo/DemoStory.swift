@@ -212,20 +212,26 @@ struct DemoStory {
     }
   }
 
-  private func notes(_ device: DemoDevice) throws -> [[String]] {
+  private func notes(_ device: DemoDevice) throws -> [Demo.Note] {
     try device.rows(
       """
-      SELECT notes.id, title, coalesce(group_concat('#' || name, ' '), '') FROM notes
+      SELECT notes.id, title, coalesce(group_concat(name, ' '), '') FROM notes
       LEFT JOIN note_tags ON note_id = notes.id LEFT JOIN tags ON tag_id = tags.id
       GROUP BY notes.id ORDER BY title
-      """)
+      """
+    ).map { row in
+      Demo.Note(
+        key: Int64(row[0]) ?? 0, title: row[1], tags: row[2].split(separator: " ").map(String.init))
+    }
   }
 
   /// Prints the notes of some devices side by side.
   private func show(_ devices: [DemoDevice]) throws {
     let columns = try devices.map { device in
       [device.name + " shows"]
-        + (try notes(device)).map { $0.filter { !$0.isEmpty }.joined(separator: " ") }
+        + (try notes(device)).map { note in
+          (["\(note.key)", note.title] + note.tags.map { "#" + $0 }).joined(separator: " ")
+        }
     }
     let height = columns.map(\.count).max() ?? 0
     for row in 0..<height {

@@ -3,7 +3,7 @@ import SyncStore
 
 /// A table that stays on the device since it cannot be synchronized, as printed.
 struct UnsuitableTableJSON: Encodable, Sendable {
-  var name: SQLName
+  var table: SQLName
   var reason: String
   var message: String
   var remedy: String
@@ -11,7 +11,7 @@ struct UnsuitableTableJSON: Encodable, Sendable {
   var wasSynchronized: Bool
 
   init(_ table: StoreStatus.UnsuitableTable) {
-    name = table.name
+    self.table = table.name
     reason = table.reason.rawValue
     message = table.message
     remedy = table.remedy

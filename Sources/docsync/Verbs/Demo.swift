@@ -30,8 +30,15 @@ struct Demo: Verb {
     var visible: String
     var logical: String
     var rowCount: Int
-    /// For each note its integer key on the device, its title and its tags.
-    var notes: [[String]]
+    var notes: [Note]
+  }
+
+  /// A note of a device.
+  struct Note: Encodable, Sendable {
+    /// The integer key of the row on the device.
+    var key: Int64
+    var title: String
+    var tags: [String]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
