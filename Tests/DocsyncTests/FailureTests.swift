@@ -351,5 +351,11 @@ import Testing
       "show", "a.db", "7", status: 1, code: "noSuchChangeSet", path: "a.db")
     try scratch.expectFailure(
       "show", "a.db", "zzzz/1", status: 1, code: "noSuchClient", path: "a.db")
+    try scratch.sql("b.db", "UPDATE notes SET title = 'x'")
+    try scratch.succeed("sync", "b.db", "a.db")
+    let b = try #require(
+      try scratch.succeed("status", "b.db", "--json").json()["client"] as? String)
+    let errors = try scratch.docsync("show", "a.db", "\(b)/99").errors
+    #expect(errors.contains("is not in the directory. Its last one there is 1."), "\(errors)")
   }
 }

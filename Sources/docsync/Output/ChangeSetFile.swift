@@ -70,15 +70,18 @@ struct ChangeSetFile {
   ) throws -> ChangeSetFile {
     try manager.directory.check(for: .reading)
     let layout = layout(manager)
-    let names = try manager.directory.listIfPresent(
+    let listed = try manager.directory.listIfPresent(
       layout.syncChanges(of: client), as: ChangeSetName.self
-    ).names.filter { $0.number == number }
+    ).names
+    let last = listed.map(\.number).max()
     var failure = Failure(
       code: "noSuchChangeSet",
-      message: "Change set \(number) of \(ClientNames.short(client)) is not in the directory.",
+      message: "Change set \(number) of \(ClientNames.short(client)) is not in the directory."
+        + (last.map { " Its last one there is \($0)." } ?? ""),
       path: manager.directory.location + "/" + layout.syncChanges(of: client).description,
-      remedy: "Wait until it has arrived, or list what there is with “docsync log”.")
-    for name in names.sorted() {
+      remedy: "If it is newer, wait until it has arrived. List what there is with “docsync log "
+        + "\(shellWord(manager.path))”.")
+    for name in listed.filter({ $0.number == number }).sorted() {
       let path = layout.path(of: name, by: client)
       do {
         let found = try ChangeSetFile(
