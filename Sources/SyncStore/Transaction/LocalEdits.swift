@@ -345,9 +345,16 @@ struct LocalEdits {
       guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_CONSTRAINT else {
         throw error
       }
-      throw Refusal(
-        message: "A constraint refuses the edit: \(failure.message ?? "no detail").",
-        detail: failure.description)
+      throw Refusal(message: Self.sentence(failure), detail: failure.description)
     }
+  }
+
+  /// Returns why a constraint refuses an edit.
+  private static func sentence(_ failure: DatabaseError) -> String {
+    let (message, unique) = (failure.message ?? "no detail", "UNIQUE constraint failed: ")
+    guard message.hasPrefix(unique) else { return "A constraint refuses the edit: \(message)." }
+    // SQLite names the columns as TABLE.COLUMN, or the index if it is on an expression.
+    return "Another row already has this value, which must be unique: "
+      + "\(message.dropFirst(unique.count))."
   }
 }
