@@ -135,7 +135,8 @@ import Testing
     let remove = try scratch.docsync("remove-client", "a.db", "B").errors
     #expect(remove.contains("“B”") && remove.contains("last synchronized"))
     let delete = try scratch.docsync("delete-document", "notes", "--directory", "shared").errors
-    #expect(delete.contains("files, ") && delete.contains("2 devices will be notified"))
+    #expect(
+      delete.contains("files, ") && delete.contains("2 devices will be notified and keep their "))
     let all = try scratch.docsync("remove-all", "--directory", "shared").errors
     #expect(all.contains("1 document: “notes”") && all.contains("the descriptions of 2 devices"))
   }

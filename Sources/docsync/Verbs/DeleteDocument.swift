@@ -68,7 +68,8 @@ struct DeleteDocument: Verb {
           sharing.filter { !$0.description.isEmpty }.map { ($0.client, $0.description) },
           uniquingKeysWith: { $1 }))
       lines.append(
-        "\(counted(sharing.count, "device")) will be notified and keep their databases: "
+        "\(counted(sharing.count, "device")) will be notified and keep "
+          + (sharing.count == 1 ? "its database: " : "their databases: ")
           + sharing.map { names.label($0.client) }.joined(separator: ", "))
     }
     return lines + preview.remainingLines
