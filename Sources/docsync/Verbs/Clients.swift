@@ -87,7 +87,7 @@ struct Clients: Verb {
 
   private static func status(_ client: ClientDescription) -> String {
     switch client.status {
-    case .neverSynced: "never synced"
+    case .neverSynced: "not synced yet"
     case .member: "member"
     case .retired: "retired"
     case .removed:
