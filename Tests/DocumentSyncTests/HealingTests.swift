@@ -87,6 +87,69 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// Neither half alone both finds that a file is missing and says so.
+  @Test(arguments: [Blow.flipped, .gone])
+  func halvesSayWhatTheyWaitFor(_ blow: Blow) async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    try fleet[0].put("x", "1")
+    try await fleet[0].synchronize()
+    let path = try #require(fleet.changeSets(of: 0).last)
+    let bytes = try fleet.memory.read(path, limit: .max)
+    try blow.strike(path, in: fleet.memory)
+    func saysWaiting() -> Bool {
+      fleet.markers(of: 1).contains { MarkerName($0.name)?.saysWaiting ?? false }
+    }
+    for number in 1...2 {
+      #expect(!saysWaiting())
+      #expect(try await !fleet[1].fetchChanges().waiting.isEmpty)
+      #expect(try await fleet[1].sendChanges().publishedMarker == (number == 2))
+    }
+    #expect(saysWaiting())
+    #expect(try await !fleet[1].sendChanges().publishedMarker)
+    try await fleet[0].sendChanges()
+    #expect(try fleet.memory.read(path, limit: .max) == bytes)
+    try await fleet[1].fetchChanges()
+    #expect(try await fleet[1].sendChanges().publishedMarker)
+    #expect(try fleet[1].notes() == fleet[0].notes())
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
+  /// Calls of the halves alternate, whatever the number of folders that have
+  /// turns.
+  @Test(arguments: [2, 3], [1, 2, 3] as [UInt64])
+  func eachHalfReachesAllItsFolders(_ count: Int, seed: UInt64) async throws {
+    let fleet = try await TestFleet(count, seed: seed)
+    try await fleet.settle()
+    try fleet[0].put("x", "1")
+    try await fleet[0].synchronize()
+    try await fleet.settle()
+    for path in fleet.changeSets(of: 0).suffix(1) {
+      let before = fleet.memory.items[path]
+      fleet.memory.take(path)
+      for _ in 1...2 {
+        try await fleet[0].fetchChanges()
+        try await fleet[0].sendChanges()
+      }
+      #expect(fleet.memory.items[path] == before)
+    }
+    // No marker tells of an edit if it is lost.
+    for author in 1..<count {
+      let before = fleet.markers(of: author)
+      try fleet[author].put("from \(author)", "1")
+      try await fleet[author].synchronize()
+      for path in fleet.markers(of: author) where !before.contains(path) {
+        fleet.memory.take(path)
+      }
+      for _ in 1...count {
+        try await fleet[0].fetchChanges()
+        try await fleet[0].sendChanges()
+      }
+      #expect(try fleet[0].notes().contains("from \(author)=1"))
+    }
+  }
+
   /// A file that is late is no reason for a marker.
   @Test func whatArrivesAtTheNextSyncIsNotAskedFor() async throws {
     let fleet = try await TestFleet(2)

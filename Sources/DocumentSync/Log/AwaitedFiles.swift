@@ -50,6 +50,7 @@ struct AwaitedFiles: StoreSteps {
     let lasting = awaited.intersection(waits.last)
     let former = waits
     waits.last = awaited
+    waits.lasting = lasting.isEmpty ? nil : lasting
     waits.reported = waiting.isEmpty ? nil : waiting
     if waits != former { try records.keep(waits) }
     return lasting

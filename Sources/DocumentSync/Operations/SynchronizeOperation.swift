@@ -18,7 +18,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     /// It sends the edits of this device, and applies none.
     case sending
 
-    fileprivate var half: SyncPass.Half {
+    fileprivate var half: SyncHalf {
       switch self {
       case .all: .both
       case .fetching: .fetching

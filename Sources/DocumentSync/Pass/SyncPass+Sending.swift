@@ -10,7 +10,7 @@ extension SyncPass {
       // It has not looked whether they are there by now.
       let waits = try records.waits()
       session.report.waiting = waits.reported ?? []
-      (fetched.waiting, fetched.awaited) = (session.report.waiting, waits.said)
+      (fetched.waiting, fetched.awaited) = (session.report.waiting, waits.lasting ?? [])
       return
     }
     let awaited = AwaitedFiles(session: session)

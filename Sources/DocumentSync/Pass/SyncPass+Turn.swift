@@ -19,6 +19,24 @@ extension SyncPass {
     var own: OwnChangeSets.Listed? { if case .own(let listed) = self { listed } else { nil } }
   }
 
+  /// A folder that can have its turn.
+  private enum Place {
+    case client(ClientIdentifier)
+    case own
+    case clients
+    case commands
+    case behind
+
+    /// Whether what is found there is of use to a half.
+    func serves(_ half: SyncHalf) -> Bool {
+      switch (self, half) {
+      case (_, .both), (.clients, _): true
+      case (.client, _), (.behind, _): half == .fetching
+      case (.own, _), (.commands, _): half == .sending
+      }
+    }
+  }
+
   /// Lists one folder that no marker asked for: that of one client, possibly
   /// this one, that of its commands, or the folder of all clients, which shows
   /// a client whose only marker was lost.
@@ -26,29 +44,31 @@ extension SyncPass {
     _ fetch: ChangeFetch, _ members: Members, _ state: CommandState,
     _ listing: MarkerSteps.Listing
   ) throws -> Turn {
-    let retirements = state.retirements
-    let looksBehind = try LeftBehind(session: session).isNeeded(members)
-    let others = fetch.knownClients.sorted()
-    // Other members may have vacuumed the commands of a retired client that
-    // came back.
-    let hasCommands = try store.queuedCommands().contains(where: \.isPublished)
-    let index = turns.take(of: others.count + 2 + (hasCommands ? 1 : 0) + (looksBehind ? 1 : 0))
-    if index < others.count {
-      try fetch.look(at: others[index])
+    let places = try places(fetch, members).filter { $0.serves(half) }
+    switch places[turns.take(of: places.count, for: half)] {
+    case .client(let client):
+      try fetch.look(at: client)
       return .other
-    }
-    switch index - others.count {
-    case 0: return .own(try OwnChangeSets(session: session).list())
-    case 1:
-      try fetch.lookForClients()
+    case .own: return .own(try OwnChangeSets(session: session).list())
+    case .clients:
+      if half != .sending { try fetch.lookForClients() }
       // Others may have processed commands of a retired client, or applied more
       // of its change sets, and have removed its markers by now. Only their own
       // markers show that.
+      let retirements = state.retirements
       if !retirements.isEmpty { try KnownMarkers(session: session).update(listing) }
       return .other
-    case 2 where hasCommands:
-      return .commands(try CommandSteps(session: session).listOwn())
-    default: return .behind
+    case .commands: return .commands(try CommandSteps(session: session).listOwn())
+    case .behind: return .behind
     }
+  }
+
+  private func places(_ fetch: ChangeFetch, _ members: Members) throws -> [Place] {
+    var places = fetch.knownClients.sorted().map(Place.client) + [.own, .clients]
+    // Other members may have vacuumed the commands of a retired client that
+    // came back.
+    if try store.queuedCommands().contains(where: \.isPublished) { places.append(.commands) }
+    if try LeftBehind(session: session).isNeeded(members) { places.append(.behind) }
+    return places
   }
 }

@@ -8,19 +8,10 @@ import SyncStore
 /// the markers, so that a copy of a store notices itself first. After that,
 /// every step leaves a state from which the next run continues.
 struct SyncPass: StoreSteps, Sendable {
-  /// What a pass is for.
-  enum Half {
-    case both
-    /// Applies the edits of others, and sends none.
-    case fetching
-    /// Sends the edits of this device, and applies none of others.
-    case sending
-  }
-
   let session: SyncSession
   let turns: SyncTurns
   /// Which half to do. What keeps the other half safe is done in any case.
-  var half = Half.both
+  var half = SyncHalf.both
   /// Whether to read every own file in the directory.
   var checksOwnFiles = false
   /// Whether to remove the files that no device needs, even if that is not due.

@@ -57,6 +57,9 @@ struct StoreRecords {
     var reported: [SyncReport.Wait]?
     /// The files at its last synchronization.
     var last: Set<Awaited> = []
+    /// Those of them that were awaited at the synchronization before as well,
+    /// so that the next marker names them; `nil` if there are none.
+    var lasting: Set<Awaited>?
     /// The files that its last marker names.
     var said: Set<Awaited> = []
   }

@@ -7,14 +7,15 @@ import Foundation
 /// program that synchronizes once and ends also reaches every folder in time.
 package final class SyncTurns: Sendable {
   private let lock = NSLock()
-  nonisolated(unsafe) private var next: UInt64
+  nonisolated(unsafe) private var next: [SyncHalf: UInt64] = [:]
+  private let first: UInt64
   nonisolated(unsafe) private var nextFile: Int
   nonisolated(unsafe) private var hasPublished = false
 
   /// Draws the first turn.
   package init(environment: SyncEnvironment) {
-    next = environment.random()
-    nextFile = Int(next >> 33)
+    first = environment.random()
+    nextFile = Int(first >> 33)
   }
 
   /// Whether this process has published nothing before: then the unfinished
@@ -46,12 +47,14 @@ package final class SyncTurns: Sendable {
   /// How many of the other own files are measured each time.
   static let inTurn = 24
 
-  /// Returns the turn among `count`, at least 1; the following call returns the
-  /// next one.
-  func take(of count: Int) -> Int {
+  /// Returns the turn among `count`, at least 1; the following call for this
+  /// half returns the next one. Each half has its own turns, so that it reaches
+  /// all of its folders, however calls of the halves alternate.
+  func take(of count: Int, for half: SyncHalf) -> Int {
     lock.withLock {
-      defer { next &+= 1 }
-      return Int(next % UInt64(count))
+      let turn = next[half] ?? first
+      next[half] = turn &+ 1
+      return Int(turn % UInt64(count))
     }
   }
 }
