@@ -102,7 +102,7 @@ final class OpenStore: Sendable {
   ) throws -> Result {
     try connection.use { database in
       let observer = state.withLock { $0.changeObserver }
-      let log = RowChangeLog()
+      let log = RowChangeLog(isWanted: observer != nil)
       var changes: RowChanges?
       do {
         let result = try database.transaction(.immediate) {

@@ -174,6 +174,7 @@ struct PolicyDecisions {
   /// Runs `body` as a whole or not at all. Returns the refusal in the second case.
   private func refusal(_ body: () throws -> Void) throws -> LocalEdits.Refusal? {
     let plain = (cells: session.writtenPlainCells, rows: session.writtenPlainRows)
+    let noted = session.changes.mark()
     try session.database.execute(sql: "SAVEPOINT docsync_decision")
     do {
       try body()
@@ -182,6 +183,7 @@ struct PolicyDecisions {
     } catch let refusal as LocalEdits.Refusal {
       try session.database.execute(sql: "ROLLBACK TO docsync_decision; RELEASE docsync_decision")
       (session.writtenPlainCells, session.writtenPlainRows) = plain
+      session.changes.restore(noted)
       session.forgetKeyMemory()
       return refusal
     }

@@ -9,8 +9,8 @@ final class RowWriter {
   private var assigned: [WorkingRow] = []
 
   private(set) var counts = Materializer.Counts()
-  /// What has become of which row, until it is certain that no row is refused.
-  private var changed: [(kind: RowChangeLog.Kind, key: [Value], table: Int)] = []
+  /// What has become of which row of which table, until it is certain that no row is refused.
+  private var changed: [Int: RowChangeLog.Table] = [:]
 
   init(set: WorkingSet) {
     self.set = set
@@ -37,7 +37,7 @@ final class RowWriter {
         let access = try session.access(row.key.table)
         if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
         try access.delete(shown.key)
-        changed.append((.deleted, shown.key, row.key.table))
+        changed(access.table).note(.deleted, shown.key)
         if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }
         if !row.isVisible {
           // Frees the key before keys are assigned. Another row may take it, unless a row that must
@@ -238,10 +238,10 @@ final class RowWriter {
     if let key = row.localKey { statement.bind(key, at: columns.count + 1) }
     try statement.withBound(values[...]) { try session.write(statement) }
     let table = access.table
-    let key =
-      try table.identity == .surrogate
-      ? [row.localKey.map { .integer($0) } ?? .null] : writtenKey(of: row, table)
-    changed.append((.inserted, key, table.id))
+    try changed(table).note(
+      .inserted,
+      table.identity == .surrogate
+        ? [row.localKey.map { .integer($0) } ?? .null] : writtenKey(of: row, table))
   }
 
   /// Writes the columns that differ, except those that are left alone. Returns false if there are
@@ -266,11 +266,11 @@ final class RowWriter {
       columns.firstIndex(of: position).map { values[$0] } ?? shown.key[index]
     }
     if key.isEmpty || key == shown.key {
-      changed.append((.updated, shown.key, access.table.id))
+      changed(access.table).note(.updated, shown.key)
     } else {
       // A number in its key is another one now.
-      changed.append((.deleted, shown.key, access.table.id))
-      changed.append((.inserted, key, access.table.id))
+      changed(access.table).note(.deleted, shown.key)
+      changed(access.table).note(.inserted, key)
     }
     return true
   }
@@ -292,11 +292,16 @@ final class RowWriter {
       })
   }
 
+  private func changed(_ table: TableSchema) -> RowChangeLog.Table {
+    if let rows = changed[table.id] { return rows }
+    let rows = session.changes.separateRows(of: table)
+    changed[table.id] = rows
+    return rows
+  }
+
   /// Notes which rows have changed.
   func noteChanges() throws {
-    for change in changed {
-      try session.access(change.table).changes.note(change.kind, change.key)
-    }
+    for (table, rows) in changed { try session.access(table).changes.note(rows) }
   }
 
   // MARK: - Bookkeeping

@@ -41,7 +41,6 @@ struct LocalEdits {
       let written = Set(local.map(\.column))
       try checkReferences(of: after.values, access.table, concerning: written)
       let named = try localKey(of: after, access.table)
-      access.changes.note(.updated, key)
       let plain = try plainCells(wanted, of: access.table, key: named)
       try checkPlain(Set(plain.map(\.column)), of: after.values, access.table)
       var columns = ColumnSet()
@@ -55,6 +54,7 @@ struct LocalEdits {
         !written.contains($0.column)
       }
       session.writtenPlainCells[row] = (others + plain).isEmpty ? nil : others + plain
+      access.changes.note(.updated, key)
     }
   }
 

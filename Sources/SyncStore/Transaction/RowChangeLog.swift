@@ -2,7 +2,8 @@ import SyncModel
 
 /// Notes which rows of the application's tables a transaction changes, for ``RowChanges``.
 ///
-/// Only bounded many keys are held: beyond the bound, a table counts as changed as a whole.
+/// Only bounded many keys are held: beyond the bound, a table counts as changed as a whole. Nothing is
+/// noted if there is no listener.
 final class RowChangeLog {
   /// What has become of a row.
   enum Kind {
@@ -26,9 +27,9 @@ final class RowChangeLog {
   final class Table {
     let keyColumns: [SQLName]
     /// What has become of each row, by its key; `nil` beyond the bound.
-    fileprivate var kinds: [[Value]: Kind]? = [:]
+    fileprivate var kinds: [[Value]: Kind]?
     /// The bytes of the keys' texts and blobs.
-    private var byteCount = 0
+    fileprivate var byteCount = 0
 
     /// The most bytes of the keys of one table.
     private static let byteBound = 1 << 20
@@ -37,9 +38,10 @@ final class RowChangeLog {
     /// values of several types, a key that is known may not be the one that the table shows.
     private let namesRows: Bool
 
-    fileprivate init(keyColumns: [SQLName], namesRows: Bool) {
+    fileprivate init(keyColumns: [SQLName], namesRows: Bool, isWanted: Bool) {
       self.keyColumns = keyColumns
       self.namesRows = namesRows
+      kinds = isWanted ? [:] : nil
     }
 
     /// Notes what has become of a row.
@@ -63,19 +65,50 @@ final class RowChangeLog {
 
     /// Notes that any of the rows may have changed.
     func noteAll() { kinds = nil }
+
+    /// Notes what was noted in another table that follows this one.
+    func note(_ others: Table) {
+      guard let changed = others.kinds else { return noteAll() }
+      for (key, kind) in changed { note(kind, key) }
+    }
   }
 
+  /// What was noted at some time.
+  struct Mark {
+    fileprivate var tables: [SQLName: (kinds: [[Value]: Kind]?, byteCount: Int)]
+  }
+
+  private let isWanted: Bool
   private var tables: [SQLName: Table] = [:]
   private var authors: Set<ClientIdentifier> = []
+
+  /// - Parameter isWanted: Whether there is a listener.
+  init(isWanted: Bool = true) { self.isWanted = isWanted }
 
   /// The changed rows of a table.
   func rows(of table: TableSchema) -> Table {
     if let rows = tables[table.name] { return rows }
-    let rows = Table(
-      keyColumns: table.keyColumns,
-      namesRows: !table.identityPositions.contains { table.columns[$0].isLoose })
+    let rows = separateRows(of: table)
     tables[table.name] = rows
     return rows
+  }
+
+  /// Returns notes of a table that do not count before they are added to the others.
+  func separateRows(of table: TableSchema) -> Table {
+    Table(
+      keyColumns: table.keyColumns,
+      namesRows: !table.identityPositions.contains { table.columns[$0].isLoose },
+      isWanted: isWanted)
+  }
+
+  /// Returns what was noted until now, for ``restore(_:)``.
+  func mark() -> Mark { Mark(tables: tables.mapValues { ($0.kinds, $0.byteCount) }) }
+
+  /// Forgets what was noted since then: it was rolled back.
+  func restore(_ mark: Mark) {
+    for (name, rows) in tables {
+      (rows.kinds, rows.byteCount) = mark.tables[name] ?? (isWanted ? [:] : nil, 0)
+    }
   }
 
   /// Notes that a client's change set is applied.
@@ -86,7 +119,7 @@ final class RowChangeLog {
   /// - Parameter hasTriggers: Whether the database has triggers that run along.
   func changes(hasTriggers: Bool) -> RowChanges? {
     let changed = tables.filter { $0.value.kinds?.isEmpty != true }
-    guard !changed.isEmpty else { return nil }
+    guard isWanted, !changed.isEmpty else { return nil }
     return RowChanges(
       tables: changed.map { name, rows in
         var table = RowChanges.Table(name: name, keyColumns: rows.keyColumns)
