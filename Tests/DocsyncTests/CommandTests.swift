@@ -57,6 +57,9 @@ import Testing
       #expect(synced.status == 3 && (store["parked"] as? [Any])?.count == 1)
       #expect(report["parkedCount"] as? Int == 1, "\(synced.output)")
     }
+    let said = try scratch.docsync("sync", "b.db").output
+    #expect(said.contains("1 row hidden. See them: docsync conflicts b.db\n"), "\(said)")
+    #expect(said.contains("1 row  people  another row has the same unique value\n"), "\(said)")
   }
 
   @Test func aTableThatCannotBeSynchronizedStopsNothing() throws {

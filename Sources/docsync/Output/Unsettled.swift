@@ -55,7 +55,8 @@ struct Unsettled {
     }
     if !parked.isEmpty {
       lines.append(
-        "\(counted(parked.count, "row")) hidden. Show why: docsync status \(shellWord(store))")
+        "\(counted(parked.count, "row")) hidden. See them: docsync conflicts \(shellWord(store))")
+      lines += parkedLines(parked, indent: 2)
     }
     return lines
   }
