@@ -1,4 +1,5 @@
 import ArgumentParser
+import SyncStore
 
 /// The command tree.
 struct Docsync: ParsableCommand {
@@ -16,7 +17,10 @@ struct Docsync: ParsableCommand {
       EXIT CODES
       \(ExitStatus.table)
       """,
-    version: "docsync \(version)",
+    version: """
+      docsync \(version)
+      format of databases \(LocalStore.format), SQLite \(LocalStore.sqliteVersion)
+      """,
     groupedSubcommands: groups.map {
       CommandGroup(name: $0.name.uppercased(), subcommands: $0.verbs)
     })
