@@ -153,7 +153,7 @@ struct WholeStoreDownloadTests {
       error.remedy
         == (wrong == .newerFormat
           ? "Update DocumentSync on this device, then try again."
-          : "Upload the whole store on a device that has the document, then try again."))
+          : "Run \(elsewhere: .upload) on a device that has the document, then try again."))
     #expect(directory.memory.items == before)
     #expect(try scratch.names() == ["late.db-docsync-lock"])
   }

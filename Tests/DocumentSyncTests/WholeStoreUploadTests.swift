@@ -62,7 +62,7 @@ struct WholeStoreUploadTests {
     #expect(error.path == fleet.scratch.store("0"))
     #expect(
       error.message
-        == "The whole store was not uploaded: new edits came in at each of 5 attempts.")
+        == "The copy of the database was not uploaded: new edits came in at each of 5 attempts.")
     #expect(error.remedy.hasPrefix("Try again when no program writes to the store for a moment."))
     // One of each attempt.
     #expect(counter.value == 5)

@@ -41,7 +41,7 @@ struct WholeStoreUpload {
         guard try store.head() != before else { throw error }
         throw SyncError(
           .unpublishedEdits, operation: context.verb, path: store.path,
-          message: "The whole store was not uploaded: new edits came in at each of "
+          message: "The copy of the database was not uploaded: new edits came in at each of "
             + "\(Self.attempts) attempts.",
           remedy: "Try again when no program writes to the store for a moment. Your edits are "
             + "synchronized as always.",

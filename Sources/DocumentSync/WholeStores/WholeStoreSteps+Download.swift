@@ -94,8 +94,8 @@ extension WholeStoreSteps {
           guard isWanted(listed.described(candidate, by: checked.header)) else {
             throw SyncError(
               .malformedFile, operation: context.verb, path: files.userPath(path),
-              message: "The change sets in the whole store are not those in the markers.",
-              remedy: "Upload the whole store on a device that has the document.")
+              message: "The change sets in the copy of the database are not those in the markers.",
+              remedy: "Run \(elsewhere: .upload) on a device that has the document.")
           }
           return checked
         } catch let error where error is UnsoundWholeStore || error.concernsOneFile {
@@ -186,7 +186,7 @@ struct WholeStoreFailures {
   /// The error if no whole store is left.
   func error(_ layout: DirectoryLayout.Generation, _ files: SharedFiles) -> SyncError {
     let wait: Remedy = "Wait until the shared directory has arrived completely"
-    let upload: Remedy = "upload the whole store on a device that has the document"
+    let upload: Remedy = "run \(elsewhere: .upload) on a device that has the document"
     guard let first = failures.first else {
       return files.context.error(
         .wholeStoreMissing, path: files.userPath(layout.wholeStores),
@@ -204,9 +204,9 @@ struct WholeStoreFailures {
     if mayArrive { remedies.append(wait) }
     if newer < failures.count { remedies.append(upload) }
     let remedy = remedies.reduce("" as Remedy) { $0.isEmpty ? $1 : "\($0), or \($1)" }
-    var message = "The document's whole store cannot be used: \(reasons[0].sentence)"
+    var message = "The copy of the database in the directory cannot be used: \(reasons[0].sentence)"
     if !isOne {
-      message = "None of the document's whole stores can be used: "
+      message = "None of the copies of the database in the directory can be used: "
       message += zip(failures, reasons).map { "\(Self.name($0.path)): \($1.sentence)" }
         .joined(separator: " ")
       if others > 0 { message += " Nor can \(others) more." }

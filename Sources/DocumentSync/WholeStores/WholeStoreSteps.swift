@@ -150,7 +150,7 @@ struct WholeStoreSteps {
     guard let fault = examination.faults.first(where: \.isGrave) else { return }
     throw context.error(
       .storeDamaged, path: store.path,
-      "The whole store is not uploaded, since no device could join from it: \(fault.message)",
+      "No copy of the database is uploaded, since no device could join from it: \(fault.message)",
       remedy: "Run \(.verify) on the store, and do what it says.", detail: fault.detail)
   }
 

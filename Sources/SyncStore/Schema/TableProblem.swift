@@ -102,7 +102,7 @@ extension StoreStatus.UnsuitableTable {
     self.init(
       name: name, reason: .missingExclusion,
       message: "The excluded table \(quoted(name)) does not exist any more, so new tables stay on "
-        + "this device, and it uploads no whole stores.",
+        + "this device, and it uploads no copies of the database.",
       remedy: "Create the table again; it may be empty.", wasSynchronized: false)
   }
 

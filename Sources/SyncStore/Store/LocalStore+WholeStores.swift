@@ -48,8 +48,9 @@ extension LocalStore {
     guard let table = lacking else { return }
     throw StoreError(
       .unsupportedSchema, path: path,
-      message: "A whole store would lack the rows of the table \(quoted(table.name)), which other "
-        + "devices synchronize. \(table.message)",
+      message:
+        "A copy of the database would lack the rows of the table \(quoted(table.name)), which "
+        + "other devices synchronize. \(table.message)",
       remedy: Remedy(table.remedy))
   }
 

@@ -45,7 +45,7 @@ extension HeldEdits {
       remedy: edit.kind == .deletion
         ? "Insert the row again: its key is too large for other devices to be told."
         : "Make it smaller than \(size(edit.limit)), keep the value in a file of its own, or delete "
-          + "the row. Until then this device uploads no whole store.")
+          + "the row. Until then this device uploads no copy of the database.")
   }
 
   private static func size(_ bytes: Int) -> String {

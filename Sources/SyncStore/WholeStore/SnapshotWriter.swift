@@ -116,7 +116,7 @@ struct SnapshotWriter {
     guard let first = try session.heldEdits().reports(session).first else { return }
     throw StoreError(
       .unpublishedEdits, path: path,
-      message: "The whole store would contain an edit that other devices do not have: "
+      message: "The copy of the database would contain an edit that other devices do not have: "
         + first.message,
       remedy: Remedy(first.remedy))
   }

@@ -26,7 +26,7 @@ struct Upload: StoreVerb {
       return Outcome(
         json: Result(store: arguments.store, wholeStore: WholeStoreJSON(uploaded)),
         lines: [
-          "Uploaded \(arguments.store) as whole store \(uploaded.number) of this device: "
+          "Uploaded a copy of \(arguments.store), number \(uploaded.number) of this device: "
             + "\(byteText(uploaded.byteCount)) for \(byteText(uploaded.storeByteCount))."
         ])
     }
