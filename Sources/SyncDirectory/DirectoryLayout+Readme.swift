@@ -7,7 +7,8 @@ extension DirectoryLayout {
     Programs on several devices keep a database the same through the files in
     here. Please do not change, rename, move or delete them: every file is
     written once and read by all devices, and what is missing here may be
-    missing everywhere.
+    missing everywhere. No text editor can show them, not even those that end
+    in ".json".
 
     Names that DocumentSync does not know are ignored. Copies that a cloud
     service made, such as "... (1)" or "... conflicted copy ...", may be
