@@ -1,6 +1,14 @@
 import Foundation
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// The output of a command: results go to standard output and errors to standard error, or one JSON
 /// object goes to standard output.
 ///
@@ -56,7 +64,7 @@ struct Console: Sendable {
   private func emit(_ value: any Encodable) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    if !hasLines { encoder.outputFormatting.insert(.prettyPrinted) }
+    if !hasLines, isatty(STDOUT_FILENO) == 1 { encoder.outputFormatting.insert(.prettyPrinted) }
     do {
       let json = String(decoding: try encoder.encode(SchemaJSON(value)), as: UTF8.self)
       write(Self.escapingInvisible(json) + "\n", to: .standardOutput)
