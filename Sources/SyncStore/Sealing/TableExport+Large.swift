@@ -11,15 +11,15 @@ extension TableExport {
   /// Seals one row as a change set of its own. What no change set can carry stays on this device:
   /// an insertion as a whole, an update by cells, as far as these do not belong together.
   func handOver(
-    _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, to builder: ChangeSetBuilder
+    _ row: TableChanges, _ identity: RowIdentity, _ known: inout RowState?,
+    to builder: ChangeSetBuilder
   ) throws {
+    guard try !builder.sealAlone(row), let state = known else { return }
     let action = RowAction(rawValue: row.actions[0])
-    if try builder.sealAlone(row) {
-      return
-    } else if action == .insert {
+    if action == .insert {
       hold(row, identity, state, as: .insertion)
     } else if action?.isDeletion == true {
-      try handOverDeletion(row, identity, state, to: builder)
+      if try !handOverDeletion(row, identity, state, to: builder) { known = nil }
     } else {
       try handOverCells(of: row, identity, state, to: builder)
     }
@@ -43,21 +43,28 @@ extension TableExport {
     }
   }
 
-  /// Its cells are small (``blankCells(of:_:_:)``), so that it is a key that does not fit.
+  /// Its cells are small (``blankCells(of:_:_:)``), so that it is a key that does not fit. Returns
+  /// false if no other device knows the row, so that this one forgets it as well.
   private func handOverDeletion(
     _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, to builder: ChangeSetBuilder
-  ) throws {
-    if isUnknown(identity) { return }
+  ) throws -> Bool {
+    let key = RowKey(table: table.id, identity: identity)
     var stayed = row
     stayed.moves = []
     guard try !row.moves.isEmpty && builder.sealAlone(stayed) else {
-      return hold(row, identity, state, as: .deletion)
+      held.unknown.remove(identity)
+      guard held.known.contains(identity) else {
+        try session.keptRows.remove(key)
+        return false
+      }
+      hold(row, identity, state, as: .deletion)
+      return true
     }
     // Other devices do not know the row under its new key.
-    let key = RowKey(table: table.id, identity: identity)
-    guard var kept = try session.keptRows.row(key) else { return }
+    guard var kept = try session.keptRows.row(key) else { return true }
     kept.movedTo = nil
     try session.keptRows.store(kept, of: key)
+    return true
   }
 
   private func hold(
@@ -85,9 +92,9 @@ extension TableExport {
         columns: kind == .update ? row.shapes[0].map { row.columns[$0].text } : [],
         large: sizes.filter { $0.count > 0 && $0.count * 8 >= greatest }.map {
           row.columns[$0.index].text
-        }, client: session.ownClient, times: times, replaced: replaced, byteCount: row.byteCount,
-        limit: limits.greatestContent
-      ))
+        }, client: session.ownClient, times: times, replaced: replaced,
+        isOfKnownRow: held.known.contains(identity), byteCount: row.byteCount,
+        limit: limits.greatestContent))
   }
 
   /// Returns the cells of a row with the largest value, and those that form one register with it.

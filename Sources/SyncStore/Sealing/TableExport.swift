@@ -115,6 +115,7 @@ final class TableExport {
         try session.noteBorrower(
           of: RowKey(table: table.id, identity: identities.identity(row)))
       }
+      let wasUnknown = isUnknown(identities.identity(row))
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
@@ -140,8 +141,11 @@ final class TableExport {
       }
       if let outcome {
         try dependents.note(outcome, row, after: old, batch, identities, &suspects)
-        if let large = try rows.finishIfFull(builder, afterRow: count), let state = states[row] {
-          try handOver(large, identities.identity(row), state, to: builder)
+        if let large = try rows.finishIfFull(builder, afterRow: count) {
+          let identity = identities.identity(row)
+          let isKnown = !wasUnknown && existed(batch.rows[row], old)
+          if isKnown { held.known.insert(identity) }
+          try handOver(large, identity, &states[row], to: builder)
         }
       }
     }

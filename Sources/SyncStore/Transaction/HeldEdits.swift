@@ -34,6 +34,8 @@ struct HeldEdits: Codable, Equatable {
     /// The version that other devices know, in tables of the merge type `keepBoth`: the next update
     /// that is sent replaces it.
     var replaced: Stamp?
+    /// Whether other devices know the row, or a former row of the same key.
+    var isOfKnownRow: Bool
     /// The bytes of the edit, approximately.
     var byteCount: Int
     /// The bytes that a change set can carry.
@@ -141,6 +143,8 @@ extension HeldEdits {
     /// The rows that are held as a whole. Other devices do not know them, or know a former row of
     /// the same key.
     var unknown: Set<RowIdentity> = []
+    /// The rows that other devices know, or of which they know a former row of the same key.
+    var known: Set<RowIdentity> = []
     /// The rows whose existence has a stamp that other devices do not know.
     var existences: Set<RowIdentity> = []
     /// The cells of rows with stamps that other devices do not know.
@@ -177,6 +181,7 @@ extension HeldEdits {
       guard let (_, state) = try session.state(of: edit) else { continue }
       found.times.formUnion(edit.times)
       if edit.kind == .insertion { found.unknown.insert(edit.row) }
+      if edit.isOfKnownRow { found.known.insert(edit.row) }
       if edit.kind != .update, edit.has(state.existenceStamp, session) {
         found.existences.insert(edit.row)
       }
