@@ -66,6 +66,22 @@ import Testing
     #expect(try devices[0].store.status().heldEdits == [])
   }
 
+  /// Other devices know a former row of the key, and one of them replaces the large value of the new
+  /// one. What is left fits, and is sent as it was edited.
+  @Test(arguments: [nil, TableMergeType.wholeRow]) func whatIsLeftOfALargeRowIsSent(
+    type: TableMergeType?
+  ) throws {
+    let devices = try devices(Self.schema, type)
+    try run(
+      "INSERT OR REPLACE INTO photo VALUES ('1', 'New', randomblob(40000))", on: devices[0], at: 10)
+    try exchange(devices)
+    try run("UPDATE photo SET data = x'0B' WHERE k = '1'", on: devices[1], at: 20)
+    try converge(devices, query, [type == nil ? "New|0B" : "Ann|0B", "Bob|02"])
+    #expect(try devices[0].store.status().heldEdits == [])
+    #expect(try devices[0].sealsNothing())
+    #expect(try devices[0].store.conflicts().count == (type == nil ? 1 : 2))
+  }
+
   /// Other devices know a former row of the key: its deletion does not erase that.
   @Test func aReplacedRowIsRescuedByAReferenceElsewhere() throws {
     let devices = try devices()

@@ -33,11 +33,11 @@ extension OpenStore {
   }
 
   /// Makes the edits that policies want after changes were merged in this transaction, and seals
-  /// them as ordinary changes, together with the deletions of rows of which tombstones have cells
-  /// that no change set can carry.
+  /// them as ordinary changes, together with what is due of the edits that no change set could
+  /// carry.
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
     let isDecided = try PolicyDecisions(session: session).make()
-    guard try isDecided || HeldTombstones(session: session).exist() else { return }
+    guard try isDecided || DueHeldEdits(session).exist() else { return }
     try seal(session, checkCancellation: checkCancellation)
     session.forgetUnpublished()
   }

@@ -20,7 +20,7 @@ struct Sealing {
   static func isDue(_ session: StoreSession) throws -> Bool {
     try !session.tablesWithEdits().isEmpty || !session.remadeTables().isEmpty
       || session.isSettlingDue() || session.isWarningOfKeysDue()
-      || HeldTombstones(session: session).exist()
+      || DueHeldEdits(session).exist()
   }
 
   /// Seals the edits, and empties the log.
@@ -33,8 +33,8 @@ struct Sealing {
     let followed = try MovedKeys(session: session).log()
     var report = SealReport()
     let isSettlingDue = try session.isSettlingDue()
-    let tombstones = HeldTombstones(session: session)
-    guard try isSettlingDue || !session.tablesWithEdits().isEmpty || tombstones.exist() else {
+    let held = DueHeldEdits(session)
+    guard try isSettlingDue || !session.tablesWithEdits().isEmpty || held.exist() else {
       return report
     }
     if try isSettlingDue || !session.tablesToCompare().isEmpty {
@@ -57,7 +57,7 @@ struct Sealing {
     }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
-    try tombstones.export(to: builder, into: set)
+    try held.export(to: builder, binding, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
     try session.goneKeys.keepContained(suspects.freedKeys)
     report.parkedRows = try settle(suspects, followed, set)

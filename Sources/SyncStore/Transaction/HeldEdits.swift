@@ -82,11 +82,12 @@ extension StoreSession {
     let before = try heldEdits()
     guard !before.edits.isEmpty || !newHeldEdits.isEmpty else { return }
     var held = HeldEdits()
-    for edit in before.edits + newHeldEdits where try state(of: edit) != nil {
+    let kept = before.edits.filter { !sentHeldEdits.contains($0) }
+    for edit in kept + newHeldEdits where try state(of: edit) != nil {
       held.edits.removeAll { $0.isOfSamePart(as: edit) }
       held.edits.append(edit)
     }
-    newHeldEdits = []
+    (newHeldEdits, sentHeldEdits) = ([], [])
     knownHeldEdits = held
     guard held != before else { return }
     if held.edits.isEmpty { return try MetaTable.remove(.heldEdits, database) }

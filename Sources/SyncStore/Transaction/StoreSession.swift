@@ -33,6 +33,8 @@ final class StoreSession {
   var hasWrittenPlainValues: Bool { !writtenPlainCells.isEmpty || !writtenPlainRows.isEmpty }
   /// The edits that the sealing in this transaction has held back.
   var newHeldEdits: [HeldEdits.Edit] = []
+  /// Those of ``heldEdits()`` that it has sealed, since they fit by now.
+  var sentHeldEdits: [HeldEdits.Edit] = []
   /// The result of ``heldEdits()``; `nil` until it is first asked for.
   var knownHeldEdits: HeldEdits?
   /// See ``originalKeys()``.
