@@ -96,6 +96,50 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// If another device begins a generation, what this device kept back stays here, and is sent when it
+  /// fits.
+  @Test func aResetElsewhereLeavesThemHere() async throws {
+    let fleet = try await fleet(2)
+    try fleet[0].put("seed-0", large)
+    try fleet[0].put("big", large)
+    try await fleet.settle()
+    try fleet[1].put("seed-1", "of 1")
+    try await fleet[1].reset()
+    try await fleet.settle()
+    #expect(fleet[0].binding.generationOrdinal == 2)
+    #expect(try fleet[0].notes() == ["big=\(large)", "seed-0=\(large)", "seed-1=of 1"])
+    #expect(try fleet[1].notes() == ["seed-0=body 0", "seed-1=of 1"])
+    #expect(try await fleet[0].status().heldEdits.count == 2)
+    try fleet[0].edit("UPDATE notes SET body = 'short' WHERE length(body) > 100")
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[1].notes() == ["big=short", "seed-0=short", "seed-1=of 1"])
+    #expect(try await fleet[0].status().heldEdits == [])
+  }
+
+  /// A reset ends after its whole store is there. What a program writes then stays here, and the
+  /// generation is complete all the same.
+  @Test func aResetThatWasInterruptedIsCompleted() async throws {
+    let fleet = try await fleet(2)
+    try await fleet.settle()
+    fleet.directories[0].script(
+      .init(.stopAfterwards, on: .upload, pathPart: "WholeStore"))
+    await #expect(throws: (any Error).self) { try await fleet[0].reset() }
+    #expect(!fleet.directories[0].firedFaults.isEmpty)
+    fleet.directories[0].restart()
+    try fleet[0].put("seed-0", large)
+    try await fleet[0].reset()
+    #expect(try await fleet[0].status().heldEdits.count == 1)
+    try fleet[0].put("small", "value")
+    try await fleet.settle()
+    #expect(fleet[1].binding.generation == fleet[0].binding.generation)
+    #expect(try fleet[1].notes() == ["seed-0=body 0", "seed-1=body 1", "small=value"])
+    #expect(try fleet[0].notes().contains("seed-0=\(large)"))
+    try fleet[0].put("seed-0", "short")
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
   /// A migration that makes the table again changes values and rows that no other device knows.
   @Test func aRemadeTableHasOtherValues() async throws {
     let fleet = try await fleet(2)

@@ -64,10 +64,9 @@ struct DocumentBeginning: StoreSteps {
       binding, description: descriptions.document ?? binding.documentIdentifier,
       userInfo: descriptions.documentInfo)
     do {
-      _ = try WholeStoreUpload(
-        store: store, directory: files.directory, turns: turns, context: files.context,
-        isBeginning: true
-      ).run()
+      try WholeStoreUpload(
+        store: store, directory: files.directory, turns: turns, context: files.context
+      ).begin()
     } catch let error as SyncError where error.code == .clientRemoved {
       // A device that has joined since the interruption has removed this client. So
       // the document is complete. The next synchronization asks how to go on; it

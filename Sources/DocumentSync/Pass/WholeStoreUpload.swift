@@ -12,10 +12,30 @@ struct WholeStoreUpload {
   let directory: any SharedDirectory
   let turns: SyncTurns
   let context: OperationContext
-  /// Whether the store begins the document, or a generation of it.
-  var isBeginning = false
 
   func run() throws -> WholeStoreDescription {
+    try run { false }
+  }
+
+  /// Uploads the first whole store of a document, or of a generation of it. Edits that no change set
+  /// can carry do not prevent that: all devices get them with it. If an interrupted call has uploaded
+  /// one, those that were made since stay on this device.
+  func begin() throws {
+    do {
+      _ = try run { try !hasWholeStore() && store.forgetHeldEdits() }
+    } catch let error as StoreError where error.code == .unpublishedEdits {
+      guard try hasWholeStore(), try !store.heldEdits().isEmpty else { throw error }
+    }
+  }
+
+  private func hasWholeStore() throws -> Bool {
+    let steps = WholeStoreSteps(SharedFiles(directory, context: context))
+    return try !steps.candidates(GenerationFile(of: store.binding)).isEmpty
+  }
+
+  /// - Parameter forgetHeld: Forgets the edits that no change set can carry, if that is right. Returns
+  ///   whether there were any.
+  private func run(_ forgetHeld: () throws -> Bool) throws -> WholeStoreDescription {
     var attempt = 1
     var before: VersionVector.Entry?
     while true {
@@ -32,7 +52,7 @@ struct WholeStoreUpload {
       } catch let error as StoreError
         where error.code == .unpublishedEdits
       {
-        if try isBeginning && forgetHeldEdits() { continue }
+        if try forgetHeld() { continue }
         guard attempt == Self.attempts else {
           attempt += 1
           continue
@@ -48,14 +68,6 @@ struct WholeStoreUpload {
           detail: error.detail, underlying: error)
       }
     }
-  }
-
-  /// Forgets the edits that no change set can carry, if no device has taken over a whole store of this
-  /// generation yet: then all devices get them with the first one. Returns whether there were any.
-  private func forgetHeldEdits() throws -> Bool {
-    let steps = WholeStoreSteps(SharedFiles(directory, context: context))
-    guard try steps.candidates(GenerationFile(of: store.binding)).isEmpty else { return false }
-    return try store.forgetHeldEdits()
   }
 
   private var pass: SyncPass {
