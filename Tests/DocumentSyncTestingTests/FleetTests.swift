@@ -31,6 +31,26 @@ import Testing
     #expect(try (UInt64(1)...300).filter { try isDrawn($0, .former) } == [])
   }
 
+  /// Programs write what no change set can carry, and not in histories that are to stay as they were.
+  @Test func editsThatAreTooLargeAreDrawn() throws {
+    func isDrawn(_ seed: UInt64, _ features: FleetFeatures) throws -> Bool {
+      var options = Fleet.Options()
+      options.features = features
+      var plan = RandomPlan(seed: seed, options: options)
+      let drawn = try plan.draw()
+      let isLarge = drawn.steps.contains { step in
+        if case .edit(_, let edit) = step {
+          edit.statements.joined().contains("printf")
+        } else {
+          false
+        }
+      }
+      return isLarge && drawn.circumstances.memoryBytes != nil
+    }
+    #expect(try (UInt64(1)...300).filter { try isDrawn($0, .all) }.count > 20)
+    #expect(try (UInt64(1)...300).filter { try isDrawn($0, .former) } == [])
+  }
+
   /// Programs recreate tables whose rows have declared columns, or refer to such rows by their keys,
   /// and not in histories that are to stay as they were.
   @Test func tablesWithNumbersThatMeanOtherRowsAreRecreated() throws {
@@ -135,7 +155,7 @@ import Testing
   @Test(arguments: [1_900_220, 1_900_505, 1_900_682] as [UInt64])
   func aHistoryThroughManagersThatFailedHolds(seed: UInt64) async throws {
     var options = Fleet.Options()
-    options.features = .all.subtracting([.large, .long])
+    options.features = .all.subtracting([.large, .long, .heldEdits])
     options.usesManagers = true
     let report = try await Fleet.run(seed: seed, options: options)
     #expect(report.failure == nil)
@@ -178,7 +198,9 @@ import Testing
       4_000_432, 4_010_702,
     ] as [UInt64])
   func aHistoryOfAllFeaturesThatFailedHolds(seed: UInt64) async throws {
-    let report = try await Fleet.run(seed: seed)
+    var options = Fleet.Options()
+    options.features = .all.subtracting(.heldEdits)
+    let report = try await Fleet.run(seed: seed, options: options)
     #expect(report.failure == nil)
   }
 

@@ -47,6 +47,9 @@ struct FleetRuns: AsyncParsableCommand {
       valueName: "features"))
   var without = ""
 
+  @Flag(help: "Let all histories have edits that are too large for a change set.")
+  var large = false
+
   @Option(help: "How many histories are simulated at a time.")
   var jobs = min(ProcessInfo.processInfo.activeProcessorCount, 4)
 
@@ -80,6 +83,7 @@ struct FleetRuns: AsyncParsableCommand {
     var options = Fleet.Options()
     options.devices = devices
     options.steps = steps
+    if large { options.always = .heldEdits }
     options.usesManagers = mode == "both" ? nil : mode == "managers"
     for (name, feature) in FleetFeatures.names
     where without.split(separator: ",").contains(name[...]) {
@@ -148,6 +152,7 @@ struct FleetRuns: AsyncParsableCommand {
   private func repeatingCommand(_ seed: UInt64) -> String {
     var words = ["swift run -c release fleet --seed \(seed)"]
     if life { words.append("--life") }
+    if large { words.append("--large") }
     if let devices { words.append("--devices \(devices)") }
     if steps != Fleet.Options().steps { words.append("--steps \(steps)") }
     if mode != "both" { words.append("--mode \(mode)") }

@@ -9,6 +9,8 @@ package enum Fleet {
   package struct Options: Hashable, Sendable {
     /// The features that schemas and histories may contain.
     package var features = FleetFeatures.all
+    /// The features that every history has, and not only some: ``FleetFeatures/heldEdits``.
+    package var always: FleetFeatures = []
     /// The number of devices; `nil` draws between 2 and 5.
     package var devices: Int?
     /// Whether devices synchronize through managers, as apps do. If not, they seal and apply
@@ -57,6 +59,10 @@ package enum Fleet {
     package var segments = 0
     /// The change sets that managers removed.
     package var removedChangeSets = 0
+    /// The edits that devices kept back since no change set can carry them.
+    package var heldEdits = 0
+    /// Those that they kept back to the end: no program could edit the rows, which were not shown.
+    package var lastingHeldEdits = 0
 
     /// Whether one device showed 200 rows.
     package var hasManyRows: Bool { rows >= RandomSize.rows }

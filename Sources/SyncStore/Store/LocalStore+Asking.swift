@@ -7,6 +7,11 @@ extension LocalStore {
     try read { try $0.heldEdits().reports($0) }
   }
 
+  /// Returns these edits as change sets that no device gets, with the stamps that they have here.
+  package func heldChangeSets() throws -> [SyncChangeSet] {
+    try read { try $0.heldEdits().changeSets($0, binding) }
+  }
+
   /// Forgets which edits stay on the device, since all devices will have them from a whole store.
   /// Returns whether there were any.
   package func forgetHeldEdits() throws -> Bool {

@@ -255,16 +255,22 @@ extension RowIdentity {
 }
 
 extension Value {
-  /// The value as SQL writes it; identities in angle brackets.
+  /// The value as SQL writes it, of long values only the start; identities in angle brackets.
   var sqlDescription: String {
     switch self {
     case .null: "NULL"
     case .integer(let integer): "\(integer)"
     case .real(let real): "\(real)"
-    case .text(let bytes): "'" + String(decoding: bytes, as: UTF8.self) + "'"
-    case .blob(let bytes): "x'" + bytes.map(\.hexadecimal).joined() + "'"
+    case .text(let bytes):
+      "'" + String(decoding: bytes.prefix(60), as: UTF8.self) + "'" + Self.rest(bytes)
+    case .blob(let bytes):
+      "x'" + bytes.prefix(60).map(\.hexadecimal).joined() + "'" + Self.rest(bytes)
     case .identity(let row): "<\(row.shortDescription)>"
     }
+  }
+
+  private static func rest(_ bytes: [UInt8]) -> String {
+    bytes.count > 60 ? "…(\(bytes.count))" : ""
   }
 }
 

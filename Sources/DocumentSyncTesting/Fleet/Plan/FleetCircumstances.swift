@@ -11,6 +11,8 @@ struct FleetCircumstances: Hashable, Sendable {
   var borders: Borders?
   /// The greatest number of entries of the conflict journal; `nil` for the usual one.
   var conflictEntries: Int?
+  /// The bytes of memory that a change set may take; `nil` for the usual cap.
+  var memoryBytes: Int?
 
   /// The deletions that a synchronization makes without being told to; `nil` for any number.
   var deletionLimit: DeletionLimit?
@@ -29,6 +31,7 @@ struct FleetCircumstances: Hashable, Sendable {
   func apply(to options: inout StoreOptions) {
     options.ignoreRealTime()
     if let conflictEntries { options.conflictEntries = conflictEntries }
+    if let memoryBytes { options.limits.memoryBytes = memoryBytes }
     guard let borders else { return }
     options.rowsPerChangeSet = borders.rowsPerChangeSet
     options.bytesPerChangeSet = borders.bytesPerChangeSet
@@ -69,6 +72,7 @@ extension FleetCircumstances: CustomStringConvertible {
     if parallelReads > 1 { lines.append("-- \(parallelReads) files are read at a time") }
     if let conflictEntries { lines.append("-- conflict journals keep \(conflictEntries) entries") }
     if let deletionLimit { lines.append("-- \(deletionLimit)") }
+    if let memoryBytes { lines.append("-- a change set takes \(memoryBytes) bytes at most") }
     if let borders { lines.append("-- \(borders)") }
     return lines.joined(separator: "\n")
   }

@@ -83,6 +83,8 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let freeTenants = FleetFeatures(rawValue: 1 << 51)
   /// Keys with plain numbers in columns that refer without a declaration.
   package static let plainKeys = FleetFeatures(rawValue: 1 << 52)
+  /// Values and keys that no change set can carry.
+  package static let heldEdits = FleetFeatures(rawValue: 1 << 53)
   /// Devices that delete many rows only when they are told to.
   package static let deletionLimits = FleetFeatures(rawValue: 1 << 55)
 
@@ -93,7 +95,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
-    .freeTenants, .plainKeys, .deletionLimits,
+    .freeTenants, .plainKeys, .deletionLimits, .heldEdits,
   ])
 
   /// The features by name.
@@ -112,5 +114,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("large", .large), ("managedBorders", .managedBorders), ("registerColumns", .registerColumns),
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
     ("freeTenants", .freeTenants), ("plainKeys", .plainKeys), ("deletionLimits", .deletionLimits),
+    ("heldEdits", .heldEdits),
   ]
 }

@@ -5,10 +5,20 @@ import SyncModel
 struct RandomEdit {
   private let schema: FleetSchema
   private let features: FleetFeatures
+  /// Where values may be large; `nil` for nowhere.
+  private var large: Large?
 
-  init(schema: FleetSchema, features: FleetFeatures) {
+  init(schema: FleetSchema, features: FleetFeatures, large: Large? = nil) {
     self.schema = schema
     self.features = features
+    self.large = large
+  }
+
+  /// Returns the same edits with large values.
+  func with(large: Large) -> RandomEdit {
+    var edits = self
+    edits.large = large
+    return edits
   }
 
   var tables: [FleetTable] { schema.tables }
@@ -277,6 +287,7 @@ struct RandomEdit {
       let name = referred?.integerKey.flatMap { referred?.columns[$0].name.text } ?? "id"
       return "(SELECT \(name) FROM \(parent) WHERE \(name) = \(key))"
     }
+    if table.localKey != column, let value = large?.value(column, of: table, &dice) { return value }
     if table.key.contains(column) || table.localKey == column {
       if table.canLoseKeys, dice.chance(12) { return "NULL" }
       return dice.pick(Self.keys(table.columns[column]))

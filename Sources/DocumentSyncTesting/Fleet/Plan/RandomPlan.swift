@@ -12,6 +12,7 @@ struct RandomPlan {
   /// they often work for long without exchange.
   private var isLively: Bool
   private var migrations: RandomMigrations
+  private var held: RandomHeldEdits
 
   init(seed: UInt64, options: Fleet.Options) {
     self.seed = seed
@@ -20,6 +21,7 @@ struct RandomPlan {
     var moods = Dice(seed: ~seed)
     isLively = moods.chance(50)
     migrations = RandomMigrations(seed: seed, features: options.features)
+    held = RandomHeldEdits(seed: seed, options: options)
   }
 
   mutating func draw() throws -> FleetPlan {
@@ -48,7 +50,8 @@ struct RandomPlan {
     let drawsManagers = dice.chance(20)
     let devices = Array(1...max(options.devices ?? drawn, 1))
     var circumstances = RandomCircumstances(seed: seed, features: options.features)
-    let drawnCircumstances = circumstances.draw(devices)
+    var drawnCircumstances = circumstances.draw(devices)
+    if held.isDrawn { drawnCircumstances.memoryBytes = RandomHeldEdits.memoryBytes }
     let usesManagers =
       options.usesManagers ?? (drawsManagers || circumstances.wantsManagers(drawnCircumstances))
     for device in devices where dice.chance(50) { offsets[device] = skew() }
@@ -64,6 +67,7 @@ struct RandomPlan {
       start += try size.inserts(into: schema, besides: start, edits)
       isLively = true
     }
+    held.add(to: &start, schema)
     migrations.draw(schema, devices, canDrop: usesManagers)
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
     while isLong, size.goesOn(after: steps) {
@@ -108,7 +112,7 @@ struct RandomPlan {
     for statement in size.insertsOfOneRow(edits, number: steps.count) {
       steps.append(.edit(device: device, edit(device, [statement])))
     }
-    steps.append(.edit(device: device, edit(device, edits.draw(&dice))))
+    steps.append(.edit(device: device, edit(device, held.enlarged(edits.draw(&dice), edits))))
     steps.append(
       .arrivals(device: device, percent: dice.pick([100, 70, 40, 0]), salt: dice.word()))
     steps.append(sync(device))
@@ -122,7 +126,7 @@ struct RandomPlan {
     case 0..<62:
       // A program edits for a while.
       for _ in 0..<(1 + dice.below(isLively ? 2 : 4)) {
-        steps.append(.edit(device: device, edit(device, edits.draw(&dice))))
+        steps.append(.edit(device: device, edit(device, held.enlarged(edits.draw(&dice), edits))))
       }
     case 62..<80:
       steps.append(

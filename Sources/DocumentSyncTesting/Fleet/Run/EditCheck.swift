@@ -27,6 +27,9 @@ struct EditCheck {
   private var hidden: Set<OracleKey> = []
   /// The rows whose key a program set to NULL and the store has restored.
   private var restored: Set<OracleKey> = []
+  /// The values in the conflict journal, in a history with edits that are too large. Such an edit may
+  /// have lost at once against those of other devices; `nil` in other histories.
+  var journaled: Set<LostValues.Loss>?
 
   /// The edits that need not be sealed, by the rules.
   struct Leave {
@@ -65,6 +68,9 @@ struct EditCheck {
     reader = try VisibleRows(database, schema: schema)
     tables = try reader.localRows()
   }
+
+  /// The rows before sealing, with the identities that they had then.
+  var rows: [OracleKey: [SQLName: Value]] { reader.logical(tables) }
 
   /// Returns a line for each edit that is missing from `sealed`.
   ///
@@ -151,7 +157,7 @@ struct EditCheck {
   private func missingMoves(_ moves: [OracleKey: OracleKey], _ said: SaidChanges) -> [String] {
     moves.sorted { $0.key < $1.key }.compactMap { old, new in
       guard before[old] != nil, now[old] == nil, now[new] != nil,
-        !said.moves[old, default: []].contains(new.identity)
+        !said.moves[old, default: []].contains(new.identity), !isTooLargeAMove(from: old, to: new)
       else { return nil }
       return "that \(old) lives on as \(new)"
     }
@@ -162,6 +168,7 @@ struct EditCheck {
   func undone(in shown: [OracleKey: [SQLName: Value]]) -> [String] {
     before.keys.filter {
       now[$0] == nil && shown[$0] != nil && !restored.contains($0) && !isHeldByPlainKey($0)
+        && !isHeldByALargeMove($0)
     }.sorted().map {
       "the deletion of \($0)"
     }
@@ -220,6 +227,24 @@ struct EditCheck {
     }
   }
 
+  /// Returns whether a row may have got a key that is too large for a change set, together with its
+  /// former one.
+  private func isTooLargeAMove(from old: OracleKey, to new: OracleKey) -> Bool {
+    old.identity.isLarge || new.identity.isLarge
+  }
+
+  /// Returns whether a row has got a key that is too large for a change set: hidden rows that contain
+  /// its former key stay, and bring it back.
+  private func isHeldByALargeMove(_ row: OracleKey) -> Bool {
+    moves[row].map { isTooLargeAMove(from: row, to: $0) } ?? false
+  }
+
+  /// Returns whether an edit of a row was too large, and lost against another device's edit at once.
+  private func hasLostAtOnce(_ key: OracleKey, _ now: [SQLName: Value]) -> Bool {
+    guard let journaled, leave.saidByOthers[key] != nil else { return false }
+    return now.contains { journaled.contains(LostValues.Loss(row: key, column: $0, value: $1)) }
+  }
+
   private func missing(
     _ key: OracleKey, _ before: [SQLName: Value]?, _ now: [SQLName: Value]?, _ said: SaidChanges,
     _ own: LogicalState
@@ -238,16 +263,20 @@ struct EditCheck {
         // The row has lost its key. The store would have restored the key if other devices had not
         // deleted the row.
         || restored.contains(key) || table.canLoseKeys && isSaidByOthers
+        // No other device knows the row.
+        || key.identity.isLarge && state.rows[key] == nil
         ? [] : ["the deletion of \(key)"]
     }
     if before == nil, !saysInsertion(of: key, said) {
-      return saysUnderGoneKey(key, said) ? [] : ["the insertion of \(key)"]
+      return saysUnderGoneKey(key, said) || hasLostAtOnce(key, now)
+        ? [] : ["the insertion of \(key)"]
     }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
         !isPlainStill(before?[name], value, position, table),
         !hasArrived(name, value, of: key, isNew: before == nil),
+        journaled?.contains(LostValues.Loss(row: key, column: name, value: value)) != true,
         !(said.cells[key]?[name] ?? []).contains(where: {
           isGone($0, position, table) || mayHaveHad(value, $0, position, table)
         })
@@ -363,25 +392,5 @@ struct EditCheck {
       let parent = schema.keyTable(of: column, in: table)
     else { return true }
     return now[OracleKey(table: parent, identity: identity)] != nil
-  }
-}
-
-extension Value {
-  /// Returns whether the values are equal, or this is a real that an integer column stores as the
-  /// other number.
-  fileprivate func isSameNumber(as other: Value) -> Bool {
-    if case .real(let real) = self, case .integer(let integer) = other {
-      return Int64(exactly: real) == integer
-    }
-    return self == other
-  }
-}
-
-extension FleetTable {
-  /// Returns the value of a reference to a row; `nil` unless the key is one column that is the same
-  /// on all devices.
-  fileprivate func nameByReference(of row: RowIdentity) -> Value? {
-    guard key.count == 1, !hasSurrogateKey else { return nil }
-    return IdentityEncoding.values(of: row, count: 1)?.first
   }
 }

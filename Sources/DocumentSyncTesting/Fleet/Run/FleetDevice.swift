@@ -32,6 +32,13 @@ final class FleetDevice {
   var state: LogicalState { didSet { expected = nil } }
   /// What the oracle has computed from this state; `nil` if the state has changed since.
   var expected: Materialization?
+  /// The bytes of values that a change set carries in a history with edits that are too large; `nil`
+  /// in others.
+  let limit: Int?
+  /// The edits that the device kept back at its last synchronization, as change sets.
+  var held: [SyncChangeSet] = [] { didSet { expected = nil } }
+  /// The rows before the last synchronization, as programs had left them.
+  private(set) var edited: [OracleKey: [SQLName: Value]] = [:]
   /// The rows shown after the last synchronization.
   var shown: [OracleKey: [SQLName: Value]]
   /// The integer keys that rows with declared columns had then.
@@ -61,9 +68,10 @@ final class FleetDevice {
   init(
     number: Int, store: LocalStore, manager: DocumentSyncManager?, directory: DelayedDirectory,
     clock: FleetClock, schema: FleetSchema, scratch: OracleScratch, state: LogicalState,
-    reopen: @escaping Reopening
+    limit: Int?, reopen: @escaping Reopening
   ) throws {
     self.reopen = reopen
+    self.limit = limit
     checked = (try store.head()?.number ?? 0, try store.appliedVector())
     lastHead = checked.head
     self.number = number
@@ -251,6 +259,7 @@ final class FleetDevice {
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
     var check = try editCheck()
+    if limit != nil { edited = check.rows }
     if let point { try await synchronize(salt: salt, endingAfter: point, check) }
     let isIdle = try await synchronizeOnce(salt: salt, check)
     let applied = try store.appliedVector()
@@ -265,7 +274,7 @@ final class FleetDevice {
 
   private func editCheck() throws -> EditCheck {
     var leave = leave
-    if !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {
+    if limit != nil || !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {
       leave.saidByOthers = directory.saidByOthers(since: state.vector, schema: schema)
     }
     return try EditCheck(
@@ -393,7 +402,12 @@ final class FleetDevice {
     _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
   ) throws {
     let reader = try VisibleRows(program, schema: version)
-    var missing = try check.missing(from: sealed, reader)
+    let held = limit == nil ? [] : try store.heldChangeSets()
+    var missing = try check.missing(from: sealed + held, reader)
+    if limit != nil, !missing.isEmpty {
+      check.journaled = try journaled()
+      missing = try check.missing(from: sealed + held, reader)
+    }
     // Changes of other devices may bring a row back.
     if !leave.wasEditedFreely, !hasApplied { missing += check.undone(in: try reader.read()) }
     let registers = TornRegisters(
@@ -403,27 +417,6 @@ final class FleetDevice {
       throw FleetFailure(
         .lost, "device \(number) has not sealed:\n  " + missing.joined(separator: "\n  "))
     }
-  }
-}
-
-/// The rows of a device before its store noticed a change of the schema.
-private struct FormerRows {
-  private let reader: VisibleRows
-  let tables: [SQLName: [[Value]]]
-
-  init(_ program: FleetSQLite, _ version: FleetVersion) throws {
-    reader = try VisibleRows(program, schema: version)
-    tables = try reader.localRows()
-  }
-
-  /// Returns a reader that gives these rows and those of a later reader the same identities, those
-  /// that sealing has given to new rows since. A value that was the key of a row deleted by earlier
-  /// edits refers to that row, whether or not the edits are sealed at that time.
-  func naming(_ later: VisibleRows, shown: some Sequence<OracleKey>) -> VisibleRows {
-    var reader = later
-    reader.addMissing(from: self.reader)
-    reader.addOriginals(among: shown)
-    return reader
   }
 }
 

@@ -57,6 +57,7 @@ final class FleetRun {
   private func noteRows(of device: FleetDevice) {
     let tables = Dictionary(grouping: device.shown.keys, by: \.table)
     outcome.size.rows = max(outcome.size.rows, device.shown.count)
+    outcome.size.heldEdits = max(outcome.size.heldEdits, device.held.count)
     outcome.size.rowsInOneTable = max(
       outcome.size.rowsInOneTable, tables.values.map(\.count).max() ?? 0)
   }
@@ -147,7 +148,8 @@ final class FleetRun {
 
   // MARK: - The end
 
-  /// Makes all files visible, then synchronizes all devices until none has anything to do.
+  /// Makes all files visible, then synchronizes all devices until none has anything to do. Programs
+  /// then make large values small.
   private func settle(_ world: FleetWorld) async throws {
     let devices = world.devices.values.sorted { $0.number < $1.number }
     for device in devices {
@@ -163,14 +165,27 @@ final class FleetRun {
         }
       }
     }
+    try await rest(devices, invariants)
+    for _ in 0..<3 where devices.contains(where: { !$0.held.isEmpty }) {
+      for device in devices { try device.shrink() }
+      try await rest(devices, invariants)
+    }
+    outcome.size.lastingHeldEdits = devices.reduce(0) { $0 + $1.held.count }
+    outcome.hiddenRows = try invariants.checkEnd(devices)
+    outcome.result = devices.first.map { FleetInvariants.text($0.shown) } ?? ""
+    try await invariants.checkIdleSyncs(devices)
+  }
+
+  /// Synchronizes all devices until none has anything to do.
+  private func rest(_ devices: [FleetDevice], _ invariants: FleetInvariants) async throws {
     // If devices compact and remove files, which no report counts as work, a device may wait for
     // its turn to do so.
     let turns = plan.circumstances.borders == nil ? 1 : devices.count + 3
-    let bound = 4 + 2 * devices.count + 2 * (turns - 1)
+    let bound = outcome.rounds + 4 + 2 * devices.count + 2 * (turns - 1)
     var idle = 0
     while idle < turns {
       guard outcome.rounds < bound else {
-        throw FleetFailure(.restless, "not at rest after \(bound) rounds")
+        throw FleetFailure(.restless, "not at rest after \(outcome.rounds) rounds")
       }
       let written = try invariants.written(by: devices)
       var isIdle = true
@@ -183,8 +198,5 @@ final class FleetRun {
       idle = isIdle ? idle + 1 : 0
       outcome.rounds += 1
     }
-    outcome.hiddenRows = try invariants.checkEnd(devices)
-    outcome.result = devices.first.map { FleetInvariants.text($0.shown) } ?? ""
-    try await invariants.checkIdleSyncs(devices)
   }
 }

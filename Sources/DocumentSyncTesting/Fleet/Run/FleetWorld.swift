@@ -69,6 +69,7 @@ final class FleetWorld {
       devices[number] = try FleetDevice(
         number: number, store: store, manager: manager, directory: directory, clock: clock,
         schema: plan.schema, scratch: scratch, state: start,
+        limit: plan.circumstances.memoryBytes.map { $0 / 2 },
         reopen: { [path = path(number), plan] in
           try await Self.open(path, plan, clock: clock, directory)
         })

@@ -1,0 +1,22 @@
+import SyncModel
+
+/// The rows of a device before its store noticed a change of the schema.
+struct FormerRows {
+  private let reader: VisibleRows
+  let tables: [SQLName: [[Value]]]
+
+  init(_ program: FleetSQLite, _ version: FleetVersion) throws {
+    reader = try VisibleRows(program, schema: version)
+    tables = try reader.localRows()
+  }
+
+  /// Returns a reader that gives these rows and those of a later reader the same identities, those
+  /// that sealing has given to new rows since. A value that was the key of a row deleted by earlier
+  /// edits refers to that row, whether or not the edits are sealed at that time.
+  func naming(_ later: VisibleRows, shown: some Sequence<OracleKey>) -> VisibleRows {
+    var reader = later
+    reader.addMissing(from: self.reader)
+    reader.addOriginals(among: shown)
+    return reader
+  }
+}
