@@ -416,6 +416,7 @@ import Testing
     #expect(text.output.contains("Equal."))
     #expect(text.output.contains("docsync conflicts laptop/notes.db show 1"))
     #expect(text.output.contains("local     'Groceries, Sat'"))
+    #expect(text.output.contains("docsync conflicts laptop/notes.db restore 1"))
     #expect(text.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     let json = try scratch.succeed("demo", "--keep", "--json").json()
     #expect(json["isConverged"] as? Bool == true)

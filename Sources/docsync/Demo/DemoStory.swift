@@ -102,6 +102,9 @@ struct DemoStory {
 
     say("The earlier edit is not lost: each device can restore it from its journal.")
     try await showConflict(laptop)
+    try await restoreConflict(laptop)
+    try await sync([laptop, phone])
+    try show([laptop, phone])
   }
 
   private mutating func insertUnderOneKey() async throws {
@@ -193,6 +196,15 @@ struct DemoStory {
       return ConflictJSON(conflict, names: names).lines
     }
     for line in lines { tell("       " + line) }
+  }
+
+  /// Puts back what the newest conflict of a device's journal does not show.
+  private func restoreConflict(_ device: DemoDevice) async throws {
+    try await withManager(device.store, directory: nil) { manager in
+      guard let number = try await manager.conflicts().first?.number else { return }
+      command("conflicts \(device.name)/notes.db restore \(number)")
+      try await manager.restoreConflict(number)
+    }
   }
 
   /// Shows a client under the name of its device from now on.

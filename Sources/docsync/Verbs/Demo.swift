@@ -71,7 +71,16 @@ struct Demo: Verb {
     var lines = [
       isConverged ? "   Equal." : "   The digests differ: this is a defect of docsync."
     ]
-    if isKept { lines += ["", "Kept: \(folder)"] }
+    if isKept {
+      lines += [
+        "", "Kept: \(folder)",
+        "Look around: docsync status \(shellWord(folder + "/laptop/notes.db"))",
+      ]
+    }
+    lines += [
+      "", "With a database of your own:",
+      "  docsync init notes.db --directory ~/Dropbox/DocumentSync",
+    ]
     return Outcome(
       json: Result(
         directory: isKept ? folder : nil, devices: devices, isConverged: isConverged),
