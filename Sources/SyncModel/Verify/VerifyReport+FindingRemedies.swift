@@ -71,14 +71,12 @@ extension VerifyReport.Finding.Kind {
   private var nameRemedy: Remedy {
     switch self {
     case .conflictedCopy:
-      "Make sure that nothing but the synchronizer touches the shared directory; the copy itself "
-        + "is ignored, and may be removed."
+      "Make sure that nothing but the synchronizer touches the shared directory. DocumentSync "
+        + "ignores the copy."
     case .placeholder:
       "Have the cloud's program fetch the file, and keep the folder on this device."
     case .wrongKind:
       "Move away what stands there. If one of our files is missing then, \(Self.putBack)."
-    case .temporaryFile:
-      "You need not do anything: it is ignored. If it stays for days it may be removed."
     default: "You need not do anything: DocumentSync ignores it."
     }
   }
