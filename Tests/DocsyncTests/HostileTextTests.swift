@@ -168,7 +168,8 @@ import Testing
       CREATE TABLE "t\(Self.hostile)" (id INTEGER PRIMARY KEY, text);
       CREATE TABLE "u\(Self.hostile)" (id INTEGER PRIMARY KEY, "t\(Self.hostile)_id" INTEGER);
       """)
-    let result = try Terminal.run(arguments, answer: "no\n", in: scratch.path)
+    let result = try Terminal.run(
+      arguments, answer: "no\n", in: scratch.path, after: "export NO_COLOR=1")
     #expect(result.errors.contains("to go on: "), "\(result.errors)")
     #expect(result.errors.contains(Self.escaped), "\(result.errors)")
     expectHarmless(result.errors)

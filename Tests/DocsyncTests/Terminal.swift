@@ -12,9 +12,11 @@ import Testing
 /// A terminal with the built `docsync` on it: its input and its errors. What
 /// it prints goes elsewhere.
 enum Terminal {
-  /// Runs the command; when it asks, `answer` is typed.
+  /// Runs the command, after some lines of the shell if they are given; when it asks, `answer` is
+  /// typed.
   static func run(
-    _ arguments: [String], answer: String, in folder: String, columns: UInt16 = 80
+    _ arguments: [String], answer: String, in folder: String, columns: UInt16 = 80,
+    after shell: String? = nil
   ) throws -> Executable.Result {
     var master: Int32 = -1
     var slave: Int32 = -1
@@ -26,7 +28,7 @@ enum Terminal {
     let process: Process
     do {
       process = try Executable.start(
-        arguments, in: folder, input: terminal, output: output, errors: terminal)
+        arguments, in: folder, input: terminal, output: output, errors: terminal, after: shell)
       close(slave)
     } catch {
       close(slave)

@@ -66,6 +66,22 @@ import Testing
         == "confirmationNeeded")
   }
 
+  @Test(arguments: [
+    ("unset NO_COLOR; export TERM=xterm", true), ("export NO_COLOR=1 TERM=xterm", false),
+    ("unset NO_COLOR; export TERM=dumb", false),
+  ])
+  func errorsHaveColoursOnATerminalThatWantsThem(shell: String, hasColours: Bool) throws {
+    let scratch = try Scratch()
+    let errors = try Terminal.run(
+      ["sync", "none.db"], answer: "", in: scratch.path, after: shell
+    ).errors
+    #expect(errors.contains("docsync: ") && errors.contains("next: "), "\(errors)")
+    #expect(errors.contains("\u{1B}[1;31mdocsync: \u{1B}[0m") == hasColours, "\(errors)")
+    #expect(errors.contains("\u{1B}") == hasColours, "\(errors)")
+    let piped = try Executable.run(["sync", "none.db"], in: scratch.path, after: shell)
+    #expect(!piped.errors.contains("\u{1B}"), "\(piped.errors)")
+  }
+
   /// Both may go to one terminal, where the bar would stand in the object. The bar appears after a
   /// tenth of a second, so the database is large.
   @Test(arguments: [false, true], [80, 24] as [UInt16])

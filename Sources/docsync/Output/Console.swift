@@ -95,7 +95,31 @@ struct Console: Sendable {
 
   /// Writes lines. Names in them come from elsewhere, and may have newlines.
   private func write(_ lines: [String], to handle: FileHandle) {
-    write(lines.map { printable($0) + "\n" }.joined(), to: handle)
+    let hasColours = Self.hasColours(handle)
+    let text = lines.map { line in
+      let line = printable(line)
+      return (hasColours ? Self.coloured(line) : line) + "\n"
+    }
+    write(text.joined(), to: handle)
+  }
+
+  /// The beginnings of lines that are shown in a colour, with the code of the colour.
+  private static let colours = [
+    ("docsync: ", "1;31"), ("error: ", "1;31"), ("warning: ", "33"), ("waiting: ", "33"),
+    ("  next: ", "1"),
+  ]
+
+  private static func coloured(_ line: String) -> String {
+    guard let (begin, code) = colours.first(where: { line.hasPrefix($0.0) }) else { return line }
+    return "\u{1B}[\(code)m\(begin)\u{1B}[0m" + line.dropFirst(begin.count)
+  }
+
+  /// Whether the output goes to a terminal that shows colours, and its user wants them
+  /// (https://no-color.org).
+  private static func hasColours(_ handle: FileHandle) -> Bool {
+    let environment = ProcessInfo.processInfo.environment
+    return isatty(handle.fileDescriptor) == 1 && environment["TERM"] != "dumb"
+      && environment["NO_COLOR", default: ""].isEmpty
   }
 
   /// Writes text that is safe to show.
