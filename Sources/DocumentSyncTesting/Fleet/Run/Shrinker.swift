@@ -172,7 +172,7 @@ struct Shrinker {
   private mutating func simplifyCircumstances() async throws {
     for part in [
       { $0.borders = nil }, { $0.journalModes = [:] }, { $0.parallelReads = 1 },
-      { $0.conflictEntries = nil },
+      { $0.conflictEntries = nil }, { $0.memoryBytes = nil },
     ] as [(inout FleetCircumstances) -> Void] {
       var other = plan
       part(&other.circumstances)
