@@ -37,10 +37,14 @@ final class RowChangeLog {
     /// Whether a row has only one key. Where a collation makes several spellings one key, or a column keeps
     /// values of several types, a key that is known may not be the one that the table shows.
     private let namesRows: Bool
+    /// The positions in a key that hold reals only. An identity has whole numbers as integers.
+    private let reals: [Int]
 
-    fileprivate init(keyColumns: [SQLName], namesRows: Bool, isWanted: Bool) {
-      self.keyColumns = keyColumns
-      self.namesRows = namesRows
+    fileprivate init(_ table: TableSchema, isWanted: Bool) {
+      keyColumns = table.keyColumns
+      let columns = table.identityPositions.map { table.columns[$0] }
+      namesRows = !columns.contains(where: \.isLoose)
+      reals = columns.indices.filter { columns[$0].affinity == .real }
       kinds = isWanted ? [:] : nil
     }
 
@@ -50,7 +54,18 @@ final class RowChangeLog {
     @inline(__always)
     func note(_ kind: Kind, _ key: @autoclosure () throws -> [Value]) rethrows {
       guard kinds != nil else { return }
-      if namesRows { add(kind, try key()) } else { noteAll() }
+      if namesRows { add(kind, shown(try key())) } else { noteAll() }
+    }
+
+    /// Returns a key as the table shows it.
+    private func shown(_ key: [Value]) -> [Value] {
+      var key = key
+      for position in reals {
+        if case .integer(let number) = key[position] {
+          key[position] = .real(Double(number))
+        }
+      }
+      return key
     }
 
     private func add(_ kind: Kind, _ key: [Value]) {
@@ -95,10 +110,7 @@ final class RowChangeLog {
 
   /// Returns notes of a table that do not count before they are added to the others.
   func separateRows(of table: TableSchema) -> Table {
-    Table(
-      keyColumns: table.keyColumns,
-      namesRows: !table.identityPositions.contains { table.columns[$0].isLoose },
-      isWanted: isWanted)
+    Table(table, isWanted: isWanted)
   }
 
   /// Returns what was noted until now, for ``restore(_:)``.
