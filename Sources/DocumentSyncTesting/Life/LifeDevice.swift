@@ -66,6 +66,15 @@ final class LifeDevice {
     "INSERT INTO tally VALUES ('all', 0)",
   ]
 
+  /// Synchronizes, or makes one half.
+  func run(_ extent: SynchronizeOperation.Extent) async throws -> SyncReport {
+    switch extent {
+    case .all: try await manager.synchronize()
+    case .fetching: try await manager.fetchChanges()
+    case .sending: try await manager.sendChanges()
+    }
+  }
+
   // MARK: Updating
 
   /// Runs the first of the application's migrations that the database does not record, or all of

@@ -35,7 +35,7 @@ struct LifePlan: Sendable {
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
     let kinds = LifeFeatures.names.map(\.feature).filter {
-      ![.missingKeys, .updates, .looseTables, .openPrograms, .questions].contains($0)
+      ![.missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves].contains($0)
     }
     let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
@@ -104,7 +104,19 @@ struct LifePlan: Sendable {
     plan.hasOpenPrograms = openDice.chance(50) && features.contains(.openPrograms)
     var askingDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6173_6b73)
     plan.asksQuestions = askingDice.chance(40) && features.contains(.questions)
+    if features.contains(.halves) { plan.drawHalves() }
     return plan
+  }
+
+  /// Replaces synchronizations with one of their halves, with dice of its own.
+  private mutating func drawHalves() {
+    var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6861_6c76)
+    guard dice.chance(33) else { return }
+    let share = dice.pick([30, 60, 90])
+    steps = steps.map { step in
+      guard case .sync(let device) = step, dice.chance(share) else { return step }
+      return .half(device: device, dice.chance(50) ? .fetching : .sending)
+    }
   }
 
   /// Draws updates of the application between the other steps, with dice of its own.

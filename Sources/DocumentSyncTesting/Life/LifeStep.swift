@@ -1,3 +1,5 @@
+import DocumentSync
+
 /// One event in the life of a document.
 enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of edits of a program.
@@ -17,6 +19,8 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   case work(device: Int, [String], hasForeignKeys: Bool)
   /// A device synchronizes.
   case sync(device: Int)
+  /// A device makes one half of a synchronization.
+  case half(device: Int, SynchronizeOperation.Extent)
   /// Some files of other devices arrive at a device.
   case arrive(device: Int, salt: UInt64)
   /// A new device joins.
@@ -56,7 +60,7 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   /// The device that acts.
   var device: Int {
     switch self {
-    case .edit(let device, _, _), .work(let device, _, _), .sync(let device),
+    case .edit(let device, _, _), .work(let device, _, _), .sync(let device), .half(let device, _),
       .arrive(let device, _), .join(let device),
       .joinMerging(let device, _), .copy(let device, _, _), .move(let device),
       .backUp(let device), .restore(let device), .rollBack(let device), .upload(let device),
@@ -75,6 +79,8 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
         + (statements.count == 1 ? statements : ["BEGIN"] + statements + ["COMMIT"])
         .joined(separator: "; ")
     case .sync(let device): "device \(device) syncs"
+    case .half(let device, let extent):
+      "device \(device) \(extent == .fetching ? "fetches" : "sends") changes"
     case .arrive(let device, let salt): "files arrive at device \(device) (\(salt))"
     case .join(let device): "device \(device) joins"
     case .joinMerging(let device, let salt): "device \(device) joins with rows (\(salt))"
@@ -135,13 +141,15 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let openPrograms = Self(rawValue: 1 << 12)
   /// Managers are asked while they synchronize.
   package static let questions = Self(rawValue: 1 << 13)
+  /// Devices make one half of a synchronization alone.
+  package static let halves = Self(rawValue: 1 << 15)
 
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 14 - 1)
+  package static let all = Self(rawValue: 1 << 16 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
-    .missingKeys, .updates, .looseTables, .openPrograms, .questions,
+    .missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves,
   ])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
@@ -150,5 +158,6 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
     ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
     ("openPrograms", .openPrograms), ("questions", .questions),
+    ("halves", .halves),
   ]
 }

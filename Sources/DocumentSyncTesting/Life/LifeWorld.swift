@@ -163,6 +163,7 @@ final class LifeWorld {
       self.statements += try device.work(
         statements, hasForeignKeys: hasForeignKeys, clock: clock(device.number))
     case .sync: _ = try await synchronize(device)
+    case .half(_, let extent): try await synchronize(device, extent)
     case .arrive(_, let salt): device.directory.arrive(salt: salt)
     case .copy(_, let to, let isElsewhere):
       try await copy(device, to: to, isElsewhere: isElsewhere)
@@ -196,14 +197,17 @@ final class LifeWorld {
   }
 
   /// Synchronizes a device, and records that all its earlier edits are published.
-  func synchronize(_ device: LifeDevice) async throws -> SyncReport {
+  @discardableResult
+  func synchronize(
+    _ device: LifeDevice, _ extent: SynchronizeOperation.Extent = .all
+  ) async throws -> SyncReport {
     let edits = device.log
     let client = device.manager.binding.client
     let report =
       plan.asksQuestions
       ? try await questions(device.number).during(device.manager) {
-        try await device.manager.synchronize()
-      } : try await device.manager.synchronize()
+        try await device.run(extent)
+      } : try await device.run(extent)
     syncs += 1
     // The device noticed another state of its store before it sealed.
     if report.incarnations.contains(where: {
@@ -213,7 +217,7 @@ final class LifeWorld {
     }
     // When rows are merged, the document's counters win.
     if report.rebootstrap?.merged != nil { ledger.isTallyUncertain = true }
-    notePublished(edits, by: device)
+    if extent != .fetching { notePublished(edits, by: device) }
     return report
   }
 

@@ -85,6 +85,8 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let plainKeys = FleetFeatures(rawValue: 1 << 52)
   /// Values and keys that no change set can carry.
   package static let heldEdits = FleetFeatures(rawValue: 1 << 53)
+  /// Devices that make one half of a synchronization alone, and programs that hear of changed rows.
+  package static let halves = FleetFeatures(rawValue: 1 << 54)
   /// Devices that delete many rows only when they are told to.
   package static let deletionLimits = FleetFeatures(rawValue: 1 << 55)
 
@@ -95,7 +97,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
-    .freeTenants, .plainKeys, .deletionLimits, .heldEdits,
+    .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves,
   ])
 
   /// The features by name.
@@ -115,5 +117,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
     ("freeTenants", .freeTenants), ("plainKeys", .plainKeys), ("deletionLimits", .deletionLimits),
     ("heldEdits", .heldEdits),
+    ("halves", .halves),
   ]
 }

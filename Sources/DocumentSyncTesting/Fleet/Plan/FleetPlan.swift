@@ -1,3 +1,4 @@
+import DocumentSync
 import SyncModel
 
 /// The plan of a simulated history: everything that is to happen. It is a pure function of the
@@ -25,6 +26,11 @@ struct FleetPlan: Sendable {
   var migrations: [FleetMigration] = []
   /// Whether it was drawn to reach the sizes of ``RandomSize``.
   var isLong = false
+  /// Whether the programs hear of the rows that stores change.
+  var hearsOfRows = false
+
+  /// Whether devices make halves of synchronizations.
+  var hasHalves: Bool { steps.contains { if case .half = $0 { true } else { false } } }
 }
 
 /// An event on one device.
@@ -33,6 +39,8 @@ enum FleetStep: Hashable, Sendable {
   case edit(device: Int, FleetEdit)
   /// The device synchronizes. `salt` is the seed of all random choices in it.
   case sync(device: Int, time: Int64, salt: UInt64)
+  /// The device makes one half of a synchronization.
+  case half(device: Int, time: Int64, salt: UInt64, SynchronizeOperation.Extent)
   /// The device begins to synchronize, and its process ends at the given point. Then the process
   /// starts again and synchronizes.
   case kill(device: Int, time: Int64, salt: UInt64, point: Int)
@@ -53,7 +61,8 @@ enum FleetStep: Hashable, Sendable {
   var device: Int {
     switch self {
     case .edit(let device, _), .sync(let device, _, _), .arrivals(let device, _, _),
-      .see(let device, _), .hide(let device, _), .kill(let device, _, _, _), .restart(let device),
+      .see(let device, _), .hide(let device, _), .half(let device, _, _, _),
+      .kill(let device, _, _, _), .restart(let device),
       .migrate(let device, _), .remake(let device, _):
       device
     }

@@ -83,11 +83,15 @@ struct RandomPlan {
       steps.removeAll { if case .hide = $0 { true } else { false } }
     }
     steps = circumstances.interrupt(steps)
+    var halves = RandomHalves(seed: seed, features: options.features)
+    let hearsOfRows = halves.hearsOfRows()
+    steps = halves.halve(steps, devices)
     return FleetPlan(
       seed: seed, schema: schema, start: start, rowsWithoutKey: missing.rows(schema, edits),
       devices: devices, usesManagers: usesManagers, steps: steps,
       policies: merging.policies(of: devices, schema),
-      circumstances: drawnCircumstances, migrations: migrations.migrations, isLong: isLong)
+      circumstances: drawnCircumstances, migrations: migrations.migrations, isLong: isLong,
+      hearsOfRows: hearsOfRows)
   }
 
   /// Lets a device make its next migration, if it is time for that. Returns the edits of its

@@ -56,6 +56,8 @@ final class FleetDevice {
   /// The twin that runs the program's statements without bookkeeping and triggers of ours.
   private var twin: FleetTwin?
   private var schema: FleetSchema { version.shared }
+  /// What its program hears of the rows that the store changes; `nil` if it does not listen.
+  private var told: ToldRows?
   private let reopen: Reopening
   /// The last own change set that was checked, and the applied change sets of other devices at that
   /// time.
@@ -109,6 +111,7 @@ final class FleetDevice {
   }
 
   func close() async throws {
+    told?.close()
     if let manager {
       try await manager.close()
     } else {
@@ -122,6 +125,7 @@ final class FleetDevice {
     let check = try editCheck()
     try await close()
     (store, manager) = try await reopen()
+    try told?.listen(to: store)
     lastReport = nil
     try noteSealed(check, since: former)
   }
@@ -130,7 +134,9 @@ final class FleetDevice {
   func noticeSchema() throws {
     let former = try FormerRows(program, version)
     let check = try editCheck()
+    try told?.begin()
     _ = try store.status()
+    try checkTold()
     try noteSealed(check, since: former)
   }
 
@@ -188,10 +194,25 @@ final class FleetDevice {
     try await close()
     try body(path)
     (store, manager) = try await reopen()
+    try told?.listen(to: store)
     program = try Self.program(path, clock)
     moves = try MoveLog(program, schema: version)
     twin = nil
     lastReport = nil
+  }
+
+  /// Lets the program hear of the rows that the store changes.
+  func hearOfRows() throws {
+    let told = ToldRows()
+    try told.listen(to: store)
+    self.told = told
+  }
+
+  /// Checks what the store has told since the last call began.
+  private func checkTold() throws {
+    guard let problems = try told?.end(), !problems.isEmpty else { return }
+    throw FleetFailure(
+      .told, "device \(number):\n  " + problems.joined(separator: "\n  "))
   }
 
   // MARK: - Editing
@@ -254,16 +275,32 @@ final class FleetDevice {
   /// Synchronizes, and checks that no edit is missing from the sealed change sets. Returns whether
   /// there was nothing to do.
   ///
+  /// - Parameter extent: Whether to make one half alone.
   /// - Parameter point: The point at which the process ends during an earlier attempt; `nil` for
   ///   none.
-  func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
+  func synchronize(
+    salt: UInt64, _ extent: SynchronizeOperation.Extent = .all, killedAfter point: Int? = nil
+  ) async throws -> Bool {
     clock.reseed(salt)
+    let former = extent == .fetching ? try FormerRows(program, version) : nil
     var check = try editCheck()
     if limit != nil { edited = check.rows }
     if let point { try await synchronize(salt: salt, endingAfter: point, check) }
-    let isIdle = try await synchronizeOnce(salt: salt, check)
+    let before = try store.appliedVector()
+    let isIdle = try await synchronizeOnce(salt: salt, extent, check)
     let applied = try store.appliedVector()
     let head = try store.head()?.number ?? 0
+    let isWaiting = try extent == .fetching && hasUnsealedEdits()
+    guard applied == before || extent != .sending && !isWaiting else {
+      throw FleetFailure(
+        .half,
+        "device \(number) has applied change sets "
+          + (extent == .sending ? "while it only sends" : "before it sealed its own edits"))
+    }
+    if isWaiting, let former {
+      try noteSealed(check, since: former)
+      return isIdle
+    }
     try checkSealed(
       try changeSets(checked.head..<max(head, checked.head)), &check,
       hasApplied: applied != checked.applied)
@@ -291,12 +328,35 @@ final class FleetDevice {
     }
   }
 
-  private func synchronizeOnce(salt: UInt64, _ check: EditCheck) async throws -> Bool {
-    guard let manager else { return try synchronizeDirectly(salt: salt, check) }
-    // At the end, whatever waits for permission is applied.
-    lastReport = try await manager.synchronize(
-      allowingDeletions: directory.isOpen || salt % 4 == 0)
-    return lastReport?.isIdle ?? true
+  /// Whether the program has made edits that no change set contains yet.
+  func hasUnsealedEdits() throws -> Bool { try store.status().unsealedEdits > 0 }
+
+  /// Returns an own change set, whether or not it is published.
+  func sealedChangeSet(_ number: UInt64) throws -> SyncChangeSet {
+    try directory.published(number) ?? ChangeSetCodec.decode(try store.sealedBytes(number))
+  }
+
+  private func synchronizeOnce(
+    salt: UInt64, _ extent: SynchronizeOperation.Extent, _ check: EditCheck
+  ) async throws -> Bool {
+    try told?.begin()
+    let isIdle: Bool
+    if let manager {
+      let report =
+        switch extent {
+        // At the end, whatever waits for permission is applied.
+        case .all:
+          try await manager.synchronize(allowingDeletions: directory.isOpen || salt % 4 == 0)
+        case .fetching: try await manager.fetchChanges()
+        case .sending: try await manager.sendChanges()
+        }
+      lastReport = report
+      isIdle = report.isIdle
+    } else {
+      isIdle = try synchronizeDirectly(salt: salt, extent, check)
+    }
+    try checkTold()
+    return isIdle
   }
 
   /// Begins to synchronize. The process ends at `point` and starts again.
@@ -310,7 +370,7 @@ final class FleetDevice {
       files.withLock { $0 = content }
     }
     var failure: (any Error)?
-    do { _ = try await synchronizeOnce(salt: salt, check) } catch { failure = error }
+    do { _ = try await synchronizeOnce(salt: salt, .all, check) } catch { failure = error }
     guard clock.kill.disarm() else {
       if let failure { throw failure }
       return
@@ -322,73 +382,14 @@ final class FleetDevice {
 
   /// Returns the own change sets with the numbers after the lower bound, up to the upper bound.
   private func changeSets(_ numbers: Range<UInt64>) throws -> [SyncChangeSet] {
-    try numbers.map { number in
-      try directory.published(number + 1)
-        ?? ChangeSetCodec.decode(try store.sealedBytes(number + 1))
-    }
+    try numbers.map { try sealedChangeSet($0 + 1) }
   }
 
   /// The last report of the manager.
   private(set) var lastReport: SyncReport?
 
-  /// Applies the visible change sets in any order, some of them again, then seals and publishes.
-  /// Returns whether there was nothing to do.
-  private func synchronizeDirectly(salt: UInt64, _ check: EditCheck) throws -> Bool {
-    var dice = Dice(seed: salt)
-    let binding = store.binding
-    let generation = DirectoryLayout.Document(binding.document).generation(binding.generation)
-    let applied = try store.appliedVector()
-    var received: [ReceivedChangeSet] = []
-    let folders = try directory.listIfPresent(generation.syncChanges, as: ClientIdentifier.self)
-    for author in folders.names where author != client {
-      let names = try directory.list(
-        generation.syncChanges(of: author), as: ChangeSetName.self
-      ).names
-      for name in names {
-        let isKnown = name.number <= applied.number(of: author)
-        if isKnown, !dice.chance(10) { continue }
-        let bytes = try directory.read(
-          generation.path(of: name, by: author), limit: .max)
-        received.append(
-          ReceivedChangeSet(
-            changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes),
-            bytes: bytes))
-      }
-    }
-    // Without this, applying seals first, in its own transaction.
-    if dice.chance(50) { try sealAndCheck(check) }
-    received = dice.shuffled(received)
-    if dice.chance(30), received.count > 1 {
-      let middle = received.count / 2
-      try checkNothingRefused(try store.apply(Array(received[..<middle])))
-      received.removeFirst(middle)
-    }
-    let report = try store.apply(received)
-    try checkNothingRefused(report)
-    _ = try store.seal()
-    var published = 0
-    for sealed in try store.sealedChangeSets() where !sealed.isPublished {
-      let bytes = try store.sealedBytes(sealed.number)
-      let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
-      try directory.publish(bytes, at: generation.path(of: name, by: client), by: client)
-      try store.markPublished(sealed.number)
-      published += 1
-    }
-    return report.applied.isEmpty && published == 0
-  }
-
-  /// Throws if the store refuses a change set, since no device may make one that another cannot
-  /// apply.
-  private func checkNothingRefused(_ report: ApplyReport) throws {
-    guard let refused = report.refused.first else { return }
-    throw FleetFailure(
-      .error("refused"),
-      "device \(number) refuses change set \(refused.number) of \(refused.client): "
-        + refused.message)
-  }
-
   /// Seals, and checks the change sets before anything else happens.
-  private func sealAndCheck(_ check: EditCheck) throws {
+  func sealAndCheck(_ check: EditCheck) throws {
     var check = check
     _ = try store.seal()
     let head = try store.head()?.number ?? 0

@@ -28,6 +28,10 @@ package struct FleetFailure: Hashable, Sendable, Error {
     case wroteWhenIdle
     /// A change set waits, or a row is hidden, without a reported reason.
     case unexplained
+    /// A store has changed rows otherwise than it told.
+    case told
+    /// One half of a synchronization did what belongs to the other.
+    case half
     /// A statement has another result than without our triggers.
     case twin
     /// The product threw an error with this code.

@@ -82,6 +82,10 @@ extension FleetInvariants {
     for device in devices {
       let before = try written(by: [device])
       _ = try await device.synchronize(salt: plan.seed)
+      if plan.hasHalves {
+        _ = try await device.synchronize(salt: plan.seed, .fetching)
+        _ = try await device.synchronize(salt: plan.seed, .sending)
+      }
       guard try written(by: [device]) == before else {
         throw FleetFailure(.wroteWhenIdle, "device \(device.number)")
       }

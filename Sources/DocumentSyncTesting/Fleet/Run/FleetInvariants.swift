@@ -13,20 +13,33 @@ struct FleetInvariants {
 
   /// Synchronizes a device and checks it. Returns whether there was nothing to do.
   func synchronize(
-    _ device: FleetDevice, salt: UInt64, killedAfter point: Int? = nil
+    _ device: FleetDevice, salt: UInt64, _ extent: SynchronizeOperation.Extent = .all,
+    killedAfter point: Int? = nil
   ) async throws -> Bool {
     let isIdle: Bool
+    let before = extent == .fetching ? world.memory.items : [:]
     do {
-      isIdle = try await device.synchronize(salt: salt, killedAfter: point)
+      isIdle = try await device.synchronize(salt: salt, extent, killedAfter: point)
     } catch let failure as FleetFailure {
       throw failure
     } catch let error {
       throw FleetFailure(throwing: error, "device \(device.number) cannot synchronize: ")
     }
+    if extent == .fetching {
+      guard world.memory.items == before else {
+        throw FleetFailure(.half, "device \(device.number) has fetched, and written files")
+      }
+      // Nothing was applied, and the program's edits wait: no change set contains them yet.
+      if try device.hasUnsealedEdits() {
+        try checkFile(device)
+        return false
+      }
+    }
     try bringUpToDate(device)
     try device.noteHeld()
     try checkAgainstOracle(device)
-    try checkWaiting(device)
+    // What is found by sending is not applied, so it has no reason to wait.
+    if extent != .sending { try checkWaiting(device) }
     try checkFile(device)
     return isIdle
   }
@@ -82,7 +95,8 @@ struct FleetInvariants {
       let known = device.state.vector[client] ?? 0
       guard number > known else { continue }
       for wanted in (known + 1)...number {
-        guard let set = world.ledger.changeSet(wanted, of: author) else {
+        let unpublished = try author == device.number ? device.sealedChangeSet(wanted) : nil
+        guard let set = world.ledger.changeSet(wanted, of: author) ?? unpublished else {
           throw FleetFailure(
             .lost,
             "device \(device.number) has change set \(wanted) of device \(author), which was "

@@ -109,6 +109,12 @@ final class FleetRun {
       _ = try await FleetInvariants(world).synchronize(device, salt: salt)
       outcome.syncs += 1
       noteRows(of: device)
+    case .half(_, let time, let salt, let extent):
+      device.clock.time = time
+      outcome.steps.append(step)
+      _ = try await FleetInvariants(world).synchronize(device, salt: salt, extent)
+      outcome.syncs += 1
+      noteRows(of: device)
     case .kill(_, let time, let salt, let point):
       device.clock.time = time
       outcome.steps.append(step)

@@ -14,6 +14,7 @@ struct FleetScript {
         + (plan.usesManagers ? "synchronizing through managers" : "sealing and applying directly"))
     let circumstances = plan.circumstances.description
     if !circumstances.isEmpty { lines.append(circumstances) }
+    if plan.hearsOfRows { lines.append("-- programs hear of changed rows") }
     lines += plan.migrations.enumerated().map { "-- migration \($0 + 1): \(text(of: $1))" }
     for (index, step) in plan.steps.enumerated() {
       lines += description(of: step).map { "\(index + 1). device \(step.device)\($0)" }
@@ -54,6 +55,8 @@ struct FleetScript {
         ? edit.statements : ["BEGIN"] + edit.statements + ["COMMIT"]
       return [" at \(edit.time)\(mode): \(statements.joined(separator: "; "));"]
     case .sync(_, let time, _): return [" at \(time): sync"]
+    case .half(_, let time, _, let extent):
+      return [" at \(time): \(extent == .fetching ? "fetches" : "sends") changes"]
     case .kill(_, let time, _, let point):
       return [" at \(time): sync, ends at point \(point), begins again and syncs"]
     case .restart: return [" begins again"]

@@ -74,6 +74,7 @@ final class FleetWorld {
           try await Self.open(path, plan, clock: clock, directory)
         })
       try await devices[number]?.keepJournal(plan.circumstances.journalModes[number] ?? "delete")
+      if plan.hearsOfRows { try devices[number]?.hearOfRows() }
     }
     if plan.usesManagers {
       // Every device must know every other.

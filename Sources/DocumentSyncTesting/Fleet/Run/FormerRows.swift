@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 /// The rows of a device before its store noticed a change of the schema.
 struct FormerRows {

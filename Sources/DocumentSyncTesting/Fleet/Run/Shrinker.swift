@@ -184,6 +184,21 @@ struct Shrinker {
       other.steps[index] = .sync(device: device, time: time, salt: salt)
       _ = try await tryInstead(other)
     }
+    try await simplifyHalves()
+  }
+
+  private mutating func simplifyHalves() async throws {
+    if plan.hearsOfRows {
+      var other = plan
+      other.hearsOfRows = false
+      _ = try await tryInstead(other)
+    }
+    for index in plan.steps.indices {
+      guard case .half(let device, let time, let salt, _) = plan.steps[index] else { continue }
+      var other = plan
+      other.steps[index] = .sync(device: device, time: time, salt: salt)
+      _ = try await tryInstead(other)
+    }
   }
 
   private mutating func simplifyColumn(_ position: Int, of index: Int) async throws {
