@@ -102,7 +102,7 @@ extension RowChangesTests {
     var toldCount = 0
     for _ in 0..<25 {
       for device in 0...1 {
-        for _ in 0..<Int.random(in: 0...4, using: &random) {
+        for _ in 0..<Int.random(in: 0...8, using: &random) {
           let (sql, arguments) = randomEdit(&random)
           let isFree = sql.hasPrefix("UPDATE OR IGNORE city") && Bool.random(using: &random)
           try pair.edit(device, sql, arguments, hasForeignKeys: !isFree)

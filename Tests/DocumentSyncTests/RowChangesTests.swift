@@ -202,6 +202,15 @@ import Testing
     #expect(told.flatMap(\.tables).map(\.isComplete) == [false, false])
   }
 
+  /// An identity has the whole number as an integer.
+  @Test func aKeyOfAColumnOfRealsIsToldAsAReal() async throws {
+    let pair = try await Pair()
+    try pair.edit(0, "INSERT INTO amount VALUES(1, ''), (2.5, '')")
+    try await pair.managers[0].synchronize()
+    let told = try await pair.changes { try await pair.managers[1].synchronize() }
+    #expect(Set(told.flatMap(\.tables).flatMap(\.inserted)) == [[.real(1)], [.real(2.5)]])
+  }
+
   /// With foreign keys off, a reference is left behind that sealing lets follow.
   @Test func aReferenceThatFollowsIsTold() async throws {
     let pair = try await Pair()
