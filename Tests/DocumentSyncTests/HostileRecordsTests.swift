@@ -201,7 +201,12 @@ struct HostileRecordsTests {
       "heldKeys":[{"table":1,"key":9,"identity":[3,1]}],
       "references":[{"table":2,"identity":[3,1],"column":"folder","parent":[3,1]}]}' AS BLOB)),
         ('incarnations', CAST('[{"ancestor":"\(other)","client":"\(manager.binding.client)",
-      "reason":"copied","isAncestorGone":false,"milliseconds":5}]' AS BLOB));
+      "reason":"copied","isAncestorGone":false,"milliseconds":5}]' AS BLOB)),
+        ('heldEdits', CAST('{"edits":[{"kind":"update","table":"tag","identity":"AwE=",
+      "columns":["note"],"large":["note"],"client":"\(other)","times":[5],"isOfKnownRow":true,
+      "byteCount":9,"limit":1}]}' AS BLOB)),
+        ('unconfirmedDeletions', CAST('{"changeSets":[{"hash":"\(hash)",
+      "tables":[{"table":"tag","deletedCount":2,"rowCount":3}]}]}' AS BLOB));
       """, at: manager.store.path)
   }
 
