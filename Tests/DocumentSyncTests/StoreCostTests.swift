@@ -66,7 +66,7 @@ struct StoreCostTests {
     #expect(
       repeated == [
         "docsync_outbox": 2, "docsync_inbox": 2, "docsync_command": 2,
-        "docsync_meta/plainValues": 3, "docsync_meta/remade": 5,
+        "docsync_meta/plainValues": 3, "docsync_meta/remade": 5, "docsync_meta/heldEdits": 3,
       ])
     #expect(counted.reads["docsync_meta/commandState"] == 1)
     #expect(counted.hashes == 1)
