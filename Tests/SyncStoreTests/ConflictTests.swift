@@ -205,7 +205,8 @@ extension Device {
     let refused = #expect(throws: StoreError.self) { try one.store.restoreConflict(1) }
     #expect(refused?.code == .editRefused)
     #expect(
-      refused?.message == "Another row already has this value, which must be unique: p.mail.")
+      refused?.message == "Conflict 1 cannot be decided that way. "
+        + "Another row already has this value, which must be unique: p.mail.")
     try two.run("UPDATE p SET mail = 'other'")
     try converge([one, two], "SELECT n FROM p ORDER BY n", ["one", "two"])
     #expect(try one.store.conflict(1).outcome == .both)
