@@ -149,11 +149,11 @@ extension SyncPass {
       lowestKept: { try found.lowest.kept(of: $0).changeSets })
   }
 
-  /// Returns the brake of this pass. There is none before the client has published its first marker:
-  /// a device that has just joined has none of the rows.
+  /// Returns the brake of this pass. There is none before a device that has joined publishes its first
+  /// marker: it has none of the rows. A store that goes on as another client has had them.
   private func brake() throws -> DeletionBrake? {
     guard !allowsDeletions, let share = context.environment.deletionLimit,
-      try records.ownMarker() != nil
+      try records.ownMarker() != nil || store.binding.ancestor != nil
     else { return nil }
     var limit = DeletionLimit(share: share)
     limit.leastRows = context.environment.thresholds.deletionLimitRows

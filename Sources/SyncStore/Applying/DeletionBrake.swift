@@ -4,12 +4,12 @@ import SyncModel
 /// The rows that a synchronization may delete from a table without being told to.
 package struct DeletionLimit: Hashable, Sendable {
   /// The greatest share of the rows, from 0 to 1.
-  package var share: Double
+  package let share: Double
   /// The number of rows from which on a table has a limit.
   package var leastRows = 100
 
-  /// Creates a limit from the greatest share of the rows.
-  package init(share: Double) { self.share = share }
+  /// Creates a limit from the greatest share of the rows. What is below 0, or no number, counts as 0.
+  package init(share: Double) { self.share = share > 0 ? min(share, 1) : 0 }
 
   /// Returns whether a number of deletions is over the limit.
   func isOver(deletedCount: Int, rowCount: Int) -> Bool {
@@ -25,8 +25,10 @@ package struct DeletionLimit: Hashable, Sendable {
 ///
 /// The deletions of all change sets that the synchronization applies count together. Rows that a
 /// change set inserts into a table make up for as many that it deletes from it: new keys, or new rows
-/// in place of the former ones, empty no table. A change set that is stopped waits in the inbox, as do its author's later ones, until a synchronization without
-/// a brake applies them; see ``UnconfirmedDeletions``.
+/// in place of the former ones, empty no table.
+///
+/// A change set that is stopped waits in the inbox, as do its author's later ones, until a
+/// synchronization without a brake applies them; see ``UnconfirmedDeletions``.
 package final class DeletionBrake {
   private let limit: DeletionLimit
   /// The deletions in each table that were let pass.
