@@ -145,6 +145,27 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// A store that was copied goes on as another client, and has the rows.
+  @Test func aStoreThatGoesOnAsAnotherClientKeepsWaiting() async throws {
+    let fleet = try await fleet(2)
+    try fleet[0].edit("DELETE FROM notes WHERE id < 'seed-9'")
+    try await fleet[0].synchronize()
+    expectWaiting(try await fleet[1].synchronize())
+    try fleet[1].store.beginIncarnation(.copied)
+    expectWaiting(try await fleet[1].synchronize())
+    #expect(try fleet[1].notes().count == 200)
+  }
+
+  /// A share that is no number does not end the process: it allows nothing.
+  @Test(arguments: [Double.nan, -Double.infinity, -1]) func aShareThatIsNoneAllowsNothing(
+    share: Double
+  ) async throws {
+    let fleet = try await TestFleet(2, rows: 200) { $0.deletionLimit = share }
+    try fleet[0].edit("DELETE FROM notes WHERE id = 'seed-9'")
+    try await fleet[0].synchronize()
+    expectWaiting(try await fleet[1].synchronize())
+  }
+
   /// A new device gets what is there now; it has had none of the rows.
   @Test func aDeviceThatJoinsIsNotAsked() async throws {
     let fleet = try await fleet(1)
