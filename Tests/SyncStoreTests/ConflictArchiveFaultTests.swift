@@ -180,7 +180,9 @@ import Testing
   func aTornBlockAtTheEndIsFoundAndNothingMoreIsLost(count: Int) throws {
     let pair = try Disagreement(6)
     let whole = try Data(contentsOf: pair.archive)
-    try whole.dropLast(min(count, 200)).write(to: pair.archive)
+    // The file is filled up with zeros: if nothing else were missing, the block would be whole again.
+    let zeros = whole.reversed().prefix { $0 == 0 }.count
+    try whole.dropLast(max(min(count, 200), zeros + 1)).write(to: pair.archive)
     // The last block had one entry.
     #expect(try pair.numbers() == [6, 5, 4, 2, 1])
     let places = try pair.one.store.conflictPlaces()
