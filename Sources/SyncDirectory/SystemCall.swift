@@ -16,8 +16,15 @@ struct SystemFailure: Error {
     DirectoryError.SystemError(number: number, text: String(cString: strerror(number)))
   }
 
-  /// A closure that receives the name of each system call before it is made.
-  @TaskLocal static var observer: (@Sendable (String) -> Void)?
+  /// The tests' view of the system calls of a task.
+  struct Observer: Sendable {
+    /// Receives the name of each call before it is made.
+    let onCall: @Sendable (String) -> Void
+  }
+
+  /// The observer of the calls of a task. It is a structure: with a closure as its value, the optimizer
+  /// of Swift 6 passes a wrong type to the runtime, which then crashes.
+  @TaskLocal static var observer: Observer?
 
   /// Makes a system call and repeats it while a signal interrupts it. Throws if the call returns a
   /// negative value, which means an error.
@@ -26,7 +33,7 @@ struct SystemFailure: Error {
     _ call: String, _ body: () -> Result
   ) throws -> Result {
     while true {
-      observer?(call)
+      observer?.onCall(call)
       let result = body()
       if result >= 0 { return result }
       let number = errno

@@ -184,7 +184,8 @@ import Testing
     }
     let many = try path("many")
     let calls = Mutex<[String]>([])
-    try SystemFailure.$observer.withValue({ call in calls.withLock { $0.append(call) } }) {
+    let observer = SystemFailure.Observer { call in calls.withLock { $0.append(call) } }
+    try SystemFailure.$observer.withValue(observer) {
       let entries = try directory.list(many)
       #expect(entries.count == 10_000 && entries.allSatisfy { $0.kind == .file })
     }
