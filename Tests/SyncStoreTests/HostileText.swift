@@ -89,7 +89,7 @@ enum HostileText {
           func stamp(_ local: LocalStamp) -> String { text(session.clients.stamp(local)) }
           var line =
             "\(table.name) \(fingerprint.high):\(fingerprint.low) \(state.existence) "
-            + "@\(stamp(state.existenceStamp)) silence @\(stamp(state.silence))"
+            + "@\(stamp(state.existenceStamp)) silence @\(stamp(state.erasureStamp))"
             + (state.isKept ? " kept" : "")
           for position in table.cellPositions {
             line += " \(table.columns[position].name)@\(stamp(state.stamp(of: position)))"

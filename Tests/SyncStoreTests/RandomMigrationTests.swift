@@ -155,7 +155,7 @@ import Testing
             }
             lines.append(
               "\(fingerprint.low) \(state.existence) \(text(state.existenceStamp)) "
-                + "s\(text(state.silence)) "
+                + "s\(text(state.erasureStamp)) "
                 + table.cellPositions.map {
                   "\(table.columns[$0].name):\(text(state.stamp(of: $0)))"
                 }.joined(separator: " "))

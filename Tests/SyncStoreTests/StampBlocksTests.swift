@@ -114,8 +114,8 @@ import Testing
     var state = RowState(
       existence: random.chance(50) ? .inserted : .deleted, existenceStamp: stamp(),
       cellStamp: stamp())
-    if random.chance(20) { state.silence = state.existenceStamp }
-    if random.chance(20) { state.silence = stamp() }
+    if random.chance(20) { state.erasureStamp = state.existenceStamp }
+    if random.chance(20) { state.erasureStamp = stamp() }
     if random.chance(30) { state.localKey = Int64(random.below(1_000)) - 500 }
     for column in 0..<random.below(4) { state.setStamp(stamp(), of: column) }
     return state

@@ -69,7 +69,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
     let session = SyncSession(files: files, store: store)
-    let pass = SyncPass(session: session, turns: turns, looksBehind: true)
+    let pass = SyncPass(session: session, turns: turns, scansFormerGenerations: true)
     let commands = CommandSteps(session: session)
     if try commands.state().hasLeft {
       // An earlier attempt has announced that the client leaves, and was then

@@ -14,7 +14,7 @@ extension SyncPass {
     /// The folders in which clients may have left change sets behind.
     case behind
 
-    var looksBehind: Bool { if case .behind = self { true } else { false } }
+    var scansFormerGenerations: Bool { if case .behind = self { true } else { false } }
     /// The content of the own folder, if it is its turn.
     var own: OwnChangeSets.Listed? { if case .own(let listed) = self { listed } else { nil } }
   }

@@ -19,7 +19,7 @@ struct SyncPass: StoreSteps, Sendable {
   /// Whether to scan former generations for change sets that clients left
   /// behind, even if that is not due. Set when leaving: no other device may
   /// know of them.
-  var looksBehind = false
+  var scansFormerGenerations = false
   /// Whether to apply change sets that delete more rows than ``SyncEnvironment/deletionLimit`` allows.
   var allowsDeletions = false
   /// Whether to stop if rows may appear beside the wrong other rows. A reset of
@@ -79,7 +79,8 @@ struct SyncPass: StoreSteps, Sendable {
       try fetch.run()
       if mendsGaps { try mendGap(of: fetch, found) }
       // By now, the change sets of others have brought what those have found.
-      try LeftBehind(session: session).bring(members, isTurn: looksBehind || turn.looksBehind)
+      try LeftBehind(session: session).bring(
+        members, isTurn: scansFormerGenerations || turn.scansFormerGenerations)
     }
     return Fetched(
       listing: found.listing, turn: turn, seen: found.seen, members: members, mustShow: mustShow)

@@ -39,7 +39,9 @@ struct ChangeContainment {
       if clients.precedes(state.existenceStamp, change.stamp) { return false }
     case .update: break
     }
-    if let silence = change.silence, clients.precedes(state.silence, silence) { return false }
+    if let erasureStamp = change.erasureStamp, clients.precedes(state.erasureStamp, erasureStamp) {
+      return false
+    }
     for cell in change.cells {
       if case .added(let sum, _, let since) = counterValue(cell, key) {
         guard try contains(sum, since: since, cell.column, at: cell.stamp, state, key) else {

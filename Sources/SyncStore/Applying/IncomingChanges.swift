@@ -136,7 +136,7 @@ final class IncomingChanges {
       cells: values,
       keyHint: table.identity == .surrogate ? Value.key(changes.keys[1][row]) : nil,
       movedTo: destination(of: row), replaces: action == .update ? said : nil,
-      silence: action == .erase ? rowStamp : nil, concurrency: concurrency)
+      erasureStamp: action == .erase ? rowStamp : nil, concurrency: concurrency)
   }
 }
 

@@ -235,7 +235,7 @@ final class TableApply {
       if state == nil, !isGone { return false }
     }
     state = RowState(
-      existence: .deleted, existenceStamp: stamp, cellStamp: stamp, silence: stamp)
+      existence: .deleted, existenceStamp: stamp, cellStamp: stamp, erasureStamp: stamp)
     counts.deleted += 1
     if isGone { access.changes.note(.deleted, key(of: row, localKey)) }
     return true

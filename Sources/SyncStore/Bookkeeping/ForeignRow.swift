@@ -15,7 +15,7 @@ struct ForeignRow {
   var existenceStamp = LocalStamp.zero
   /// The stamp of the newest deletion that erased all older cells; zero if there is none, or if the
   /// store has the table.
-  var silence = LocalStamp.zero
+  var erasureStamp = LocalStamp.zero
   /// The key of the row on its author's device.
   var keyHint: Int64?
   /// The new identity of a deleted row that moved.
@@ -28,7 +28,7 @@ struct ForeignRow {
 
   /// Merges a cell: the newer value wins.
   mutating func merge(_ cell: Cell, _ precedes: (LocalStamp, LocalStamp) -> Bool) {
-    if silence != .zero, !precedes(silence, cell.stamp) { return }
+    if erasureStamp != .zero, !precedes(erasureStamp, cell.stamp) { return }
     let position = cells.firstIndex { $0.column >= cell.column } ?? cells.count
     guard position < cells.count, cells[position].column == cell.column else {
       return cells.insert(cell, at: position)
@@ -59,11 +59,11 @@ struct ForeignRow {
   }
 
   /// Records a deletion that erases cells, and removes the cells that are not newer.
-  mutating func silence(
+  mutating func erase(
     before stamp: LocalStamp, _ precedes: (LocalStamp, LocalStamp) -> Bool
   ) {
-    guard precedes(silence, stamp) else { return }
-    silence = stamp
+    guard precedes(erasureStamp, stamp) else { return }
+    erasureStamp = stamp
     cells.removeAll { !precedes(stamp, $0.stamp) }
   }
 }
@@ -71,13 +71,13 @@ struct ForeignRow {
 // MARK: - Bytes
 
 extension ForeignRow {
-  /// The encoded row: its existence with the stamp; the stamp `silence`; whether there is a key
+  /// The encoded row: its existence with the stamp; the stamp `erasureStamp`; whether there is a key
   /// hint, and the hint; whether there is a destination, and the destination; the number and the
   /// stamps of the cells; their columns and values.
   var bytes: [UInt8] {
     var bytes: [UInt8] = [existence.rawValue]
     Self.append(existenceStamp, to: &bytes)
-    Self.append(silence, to: &bytes)
+    Self.append(erasureStamp, to: &bytes)
     bytes.append(keyHint == nil ? 0 : 1)
     if let keyHint { Self.append(UInt64(bitPattern: keyHint), to: &bytes) }
     bytes.append(destination == nil ? 0 : 1)
@@ -97,7 +97,7 @@ extension ForeignRow {
     }
     self.existence = existence
     existenceStamp = try Self.stamp(bytes, &index)
-    silence = try Self.stamp(bytes, &index)
+    erasureStamp = try Self.stamp(bytes, &index)
     if try Self.byte(bytes, &index) == 1 {
       keyHint = Int64(bitPattern: try Self.varint(bytes, &index))
     }

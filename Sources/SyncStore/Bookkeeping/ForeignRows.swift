@@ -89,7 +89,9 @@ final class ForeignRows {
         case .update, nil: break
         }
         said.existenceStamp = stamps[nil] ?? stamp
-        if changes.actions[row] == RowAction.erase.rawValue { said.silence = said.existenceStamp }
+        if changes.actions[row] == RowAction.erase.rawValue {
+          said.erasureStamp = said.existenceStamp
+        }
         said.destination = destination
         if changes.identity == .surrogate { said.keyHint = Value.key(changes.keys[1][row]) }
       }
@@ -125,7 +127,7 @@ final class ForeignRows {
       row.merge(
         said.existence, said.existenceStamp, destination: said.destination, precedes)
     }
-    row.silence(before: said.silence, precedes)
+    row.erase(before: said.erasureStamp, precedes)
     row.keyHint = said.keyHint ?? row.keyHint
     for cell in said.cells { row.merge(cell, precedes) }
     try store(row, identity, of: table.id)

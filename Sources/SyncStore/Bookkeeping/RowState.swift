@@ -32,7 +32,7 @@ struct RowState: Hashable {
   /// The stamp of the newest deletion that erased the cells; zero if there is none. Cells with an
   /// older stamp are dropped whenever they arrive, so that an edit older than the deletion never
   /// returns.
-  var silence = LocalStamp.zero
+  var erasureStamp = LocalStamp.zero
   /// Whether bookkeeping stores more of the row than its table shows: see ``KeptRow``.
   var isKept = false
   /// The key that the row has or had in its table, for surrogates.
@@ -48,7 +48,7 @@ struct RowState: Hashable {
     existence: .unsaid, existenceStamp: .zero, cellStamp: .zero)
 
   /// Whether the row is deleted and its cells are erased, so that nothing can bring it back.
-  var isErased: Bool { existence == .deleted && silence == existenceStamp }
+  var isErased: Bool { existence == .deleted && erasureStamp == existenceStamp }
 
   /// Whether no change of the row is known since syncing began.
   var isUnstamped: Bool {

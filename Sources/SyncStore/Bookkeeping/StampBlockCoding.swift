@@ -7,7 +7,7 @@ import SyncModel
 /// varint, two bytes of its lower part, a byte of flags, and the parts that the flags announce. A
 /// zero stamp is written as 0. Any other stamp is the client's number plus 1, then the difference
 /// to the time written before: in milliseconds if neither time has a count, as most have none. The
-/// stamp ``RowState/silence`` is left out if it has its usual value: the stamp of the deletion for
+/// stamp ``RowState/erasureStamp`` is left out if it has its usual value: the stamp of the deletion for
 /// a deleted row, else zero.
 struct StampBlockCoding {
   private struct Flags {
@@ -17,7 +17,7 @@ struct StampBlockCoding {
     static let hasCellStamp: UInt8 = 16
     static let hasExceptions: UInt8 = 32
     static let isUnstamped: UInt8 = 64
-    static let hasSilence: UInt8 = 128
+    static let hasErasureStamp: UInt8 = 128
   }
 
   private static let version: UInt8 = 3
@@ -61,7 +61,7 @@ struct StampBlockCoding {
     buffer.append(contentsOf: repeatElement(0, count: max(room, buffer.count)))
   }
 
-  private static func plainSilence(_ state: RowState) -> LocalStamp {
+  private static func plainErasureStamp(_ state: RowState) -> LocalStamp {
     state.existence == .deleted ? state.existenceStamp : .zero
   }
 
@@ -74,7 +74,7 @@ struct StampBlockCoding {
     mutating func put(_ entry: StampBlocks.Entry, gap: UInt64) {
       let state = entry.state
       let hasCellStamp = state.cellStamp != state.existenceStamp
-      let hasSilence = state.silence != StampBlockCoding.plainSilence(state)
+      let hasErasureStamp = state.erasureStamp != StampBlockCoding.plainErasureStamp(state)
       put(varint: gap)
       let low = entry.fingerprint.low
       put(UInt8(truncatingIfNeeded: low >> 8))
@@ -85,12 +85,12 @@ struct StampBlockCoding {
       if hasCellStamp { flags |= Flags.hasCellStamp }
       if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
       if state.existenceStamp == .zero { flags |= Flags.isUnstamped }
-      if hasSilence { flags |= Flags.hasSilence }
+      if hasErasureStamp { flags |= Flags.hasErasureStamp }
       put(flags)
       if let key = state.localKey { put(varint: StampBlockCoding.zigzag(key)) }
       if state.existenceStamp != .zero { put(state.existenceStamp) }
       if hasCellStamp { put(state.cellStamp) }
-      if hasSilence { put(state.silence) }
+      if hasErasureStamp { put(state.erasureStamp) }
       guard !state.exceptions.isEmpty else { return }
       put(varint: UInt64(state.exceptions.count))
       for cell in state.exceptions {
@@ -165,13 +165,14 @@ struct StampBlockCoding {
       let localKey = flags & Flags.hasLocalKey != 0 ? unzigzag(try reader.varint()) : nil
       let existenceStamp = flags & Flags.isUnstamped == 0 ? try reader.stamp(&time) : .zero
       let cellStamp = flags & Flags.hasCellStamp != 0 ? try reader.stamp(&time) : existenceStamp
-      let usualSilence = existence == .deleted ? existenceStamp : .zero
-      let silence = flags & Flags.hasSilence != 0 ? try reader.stamp(&time) : usualSilence
+      let usualErasureStamp = existence == .deleted ? existenceStamp : .zero
+      let erasureStamp =
+        flags & Flags.hasErasureStamp != 0 ? try reader.stamp(&time) : usualErasureStamp
       let exceptions =
         flags & Flags.hasExceptions != 0 ? try cells(&reader, &time, columnCount) : []
       let state = RowState(
         existence: existence, existenceStamp: existenceStamp, cellStamp: cellStamp,
-        exceptions: exceptions, silence: silence, isKept: flags & Flags.isKept != 0,
+        exceptions: exceptions, erasureStamp: erasureStamp, isKept: flags & Flags.isKept != 0,
         localKey: localKey)
       entries.append(StampBlocks.Entry(fingerprint: fingerprint, state: state))
     }

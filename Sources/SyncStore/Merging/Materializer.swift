@@ -202,8 +202,8 @@ final class Materializer {
 
   /// Returns whether the right claimant has the better claim.
   func precedes(_ left: Claimant, _ right: Claimant) -> Bool {
-    let leftIsItself = isItself(left.row, for: left.claim)
-    if leftIsItself != isItself(right.row, for: right.claim) { return !leftIsItself }
+    let leftOwnsClaim = ownsClaim(left.row, for: left.claim)
+    if leftOwnsClaim != ownsClaim(right.row, for: right.claim) { return !leftOwnsClaim }
     let leftStamp = stamp(of: left.row, for: left.claim)
     let rightStamp = stamp(of: right.row, for: right.claim)
     if leftStamp == rightStamp { return left.row.key.identity < right.row.key.identity }
@@ -213,7 +213,7 @@ final class Materializer {
   /// Returns whether a row's claim is its own: the row is neither rescued nor overlaid in a column
   /// of the claim. Overlays by stand-ins do not count: otherwise the better claim would change as
   /// the step goes on.
-  private func isItself(_ row: WorkingRow, for claim: ClaimKey) -> Bool {
+  private func ownsClaim(_ row: WorkingRow, for claim: ClaimKey) -> Bool {
     if claim.index == ClaimKey.identityIndex { return row.key.identity == claim.key }
     guard row.isLiving else { return false }
     let unique = session.schema[claim.table].uniqueIndexes[claim.index]

@@ -27,7 +27,7 @@ extension WorkingSet {
       keyValues = try keyValues ?? self.keyValues(of: key, table)
       values[position] = keyValues?[position]
     }
-    if isKnown || state.silence == .zero, !state.isErased { try fillAbsent(&values, table) }
+    if isKnown || state.erasureStamp == .zero, !state.isErased { try fillAbsent(&values, table) }
   }
 
   /// Returns whether a cell was never set.
@@ -41,7 +41,7 @@ extension WorkingSet {
       return false
     }
     let stamp = state.stamp(of: column)
-    guard state.silence == .zero else { return stamp == state.silence }
+    guard state.erasureStamp == .zero else { return stamp == state.erasureStamp }
     // In rows that were there before syncing began, all cells are known.
     return stamp == .zero && !table.hasUnstampedRows
   }
@@ -49,10 +49,10 @@ extension WorkingSet {
   /// Applies a deletion that erases the cells: all older cells count as never set, even if the row
   /// lives on. A change after the deletion brings its own cells, apart from columns that its author
   /// does not have.
-  func silence(_ row: WorkingRow, before stamp: LocalStamp) throws {
+  func erase(_ row: WorkingRow, before stamp: LocalStamp) throws {
     let precedes = session.clients.precedes
-    guard precedes(row.state.silence, stamp) else { return }
-    row.state.silence = stamp
+    guard precedes(row.state.erasureStamp, stamp) else { return }
+    row.state.erasureStamp = stamp
     let table = session.schema[row.key.table]
     let key = try keyValues(of: row.key, table)
     // Also erases cells with the same stamp, which no honest author makes, so that it does not

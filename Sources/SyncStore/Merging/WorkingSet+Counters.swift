@@ -36,7 +36,7 @@ extension WorkingSet {
     _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow
   ) throws -> Bool {
     guard cell.stamp == row.state.stamp(of: cell.column) else { return false }
-    guard cell.stamp != .zero, cell.stamp != row.state.silence,
+    guard cell.stamp != .zero, cell.stamp != row.state.erasureStamp,
       let value = row.values[cell.column], value != cell.value
     else { return true }
     let (known, other) = (CounterValue(value)?.counter, CounterValue(cell.value)?.counter)

@@ -133,7 +133,7 @@ final class WorkingSet {
     /// The version that an update replaces, in tables of the merge type `keepBoth`.
     var replaces: LocalStamp?
     /// The stamp of the deletion that erased all older cells of the row.
-    var silence: LocalStamp?
+    var erasureStamp: LocalStamp?
     /// The changes that its author had not seen.
     var concurrency = Concurrency.none
   }
@@ -156,7 +156,7 @@ final class WorkingSet {
       }
     case .update: break
     }
-    if let stamp = change.silence { try silence(row, before: stamp) }
+    if let stamp = change.erasureStamp { try erase(row, before: stamp) }
     for cell in change.cells {
       let isCounter = table.columns[cell.column].domain == .counter
       if isCounter, try add(cell, to: row) || settle(cell, of: row) { continue }
@@ -183,7 +183,7 @@ final class WorkingSet {
     let known = row.state.stamp(of: cell.column)
     guard known == cell.stamp else { return session.clients.precedes(known, cell.stamp) }
     // Honest authors give both the same value.
-    guard known != .zero, known != row.state.silence, let value = row.values[cell.column],
+    guard known != .zero, known != row.state.erasureStamp, let value = row.values[cell.column],
       value != cell.value
     else { return false }
     return value.yields(to: cell.value)

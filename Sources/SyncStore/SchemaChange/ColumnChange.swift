@@ -65,7 +65,7 @@ struct ColumnChange {
         changed.setStamp(cell.stamp, of: place)
       }
       // A new column was never set: neither with the row nor later.
-      for column in silent { changed.setStamp(state.silence, of: column) }
+      for column in silent { changed.setStamp(state.erasureStamp, of: column) }
       state = changed
     }
   }

@@ -212,7 +212,7 @@ struct SchemaArrival {
           (column: $0, value: cell.value.kept(in: table.columns[$0]), stamp: cell.stamp)
         }
       }, keyHint: row.keyHint, movedTo: row.destination.flatMap(access.canonical),
-      silence: row.silence == .zero ? nil : row.silence)
+      erasureStamp: row.erasureStamp == .zero ? nil : row.erasureStamp)
     _ = try set.merge(change, into: try set.row(RowKey(table: table.id, identity: known)))
     let rest = ForeignRow(cells: row.cells.filter { place($0) == nil })
     if known != identity { try session.foreign.store(ForeignRow(), identity, of: foreign.id) }

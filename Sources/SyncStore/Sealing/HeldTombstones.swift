@@ -70,7 +70,7 @@ struct HeldTombstones {
       try set.merge(
         WorkingSet.Change(
           action: action, stamp: stamp, cells: changed, movedTo: movedTo,
-          silence: erases ? stamp : nil), into: row)
+          erasureStamp: erases ? stamp : nil), into: row)
     }
     try builder.seal()
   }

@@ -228,7 +228,7 @@ struct HiddenEdits {
     try set.merge(
       WorkingSet.Change(
         action: action, stamp: stamp, cells: [], movedTo: movedTo,
-        silence: action == .erase ? stamp : nil), into: old)
+        erasureStamp: action == .erase ? stamp : nil), into: old)
   }
 
   private func insert(

@@ -320,7 +320,7 @@ final class TableExport {
       } : [:]
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
-      silence: keepsDeleted ? old.silence : stamp)
+      erasureStamp: keepsDeleted ? old.erasureStamp : stamp)
     var shape: [Int] = []
     var cells: [(column: Int, value: Value)] = []
     if keepsDeleted {
@@ -415,7 +415,7 @@ final class TableExport {
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(
       existence: .inserted, existenceStamp: stamp, cellStamp: stamp,
-      silence: state?.silence ?? .zero)
+      erasureStamp: state?.erasureStamp ?? .zero)
     new.localKey = table.identity == .surrogate ? Value.key(batch.keys[0][row]) : nil
     try rows.appendCells(of: cellPositions, cells, at: cellRows, beneath: beneath)
     for (index, position) in cellPositions.enumerated() where !log.updates.isEmpty {

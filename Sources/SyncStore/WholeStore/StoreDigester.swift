@@ -124,7 +124,7 @@ struct StoreDigester {
         state.existence == .unsaid && !state.isKept ? .inserted : state.existence
       bytes.append(existence.rawValue)
       append(state.existenceStamp, to: &bytes)
-      append(state.silence, to: &bytes)
+      append(state.erasureStamp, to: &bytes)
       for column in columns { append(state.stamp(of: column), to: &bytes) }
       hash.update(data: bytes)
     }

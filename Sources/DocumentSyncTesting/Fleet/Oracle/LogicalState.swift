@@ -24,7 +24,7 @@ struct LogicalState: Sendable {
     var existence = Existence.unsaid
     var existenceStamp: Stamp?
     /// The stamp of the newest erase. Older cells have no effect.
-    var silence: Stamp?
+    var erasureStamp: Stamp?
     /// The new identity of the row, if its key was changed.
     var moved: RowIdentity?
     /// The cells by name of column.
@@ -35,7 +35,9 @@ struct LogicalState: Sendable {
     var isLiving: Bool { existence == .inserted || isRevived }
 
     /// Whether the row was deleted with its cells, so that no other row can bring it back.
-    var isErased: Bool { existence == .deleted && silence != nil && silence == existenceStamp }
+    var isErased: Bool {
+      existence == .deleted && erasureStamp != nil && erasureStamp == existenceStamp
+    }
   }
 
   struct Cell: Hashable, Sendable {
@@ -117,7 +119,7 @@ struct LogicalState: Sendable {
           row.existenceStamp = stamp
           row.moved = action.isDeletion ? moves[index] : nil
         }
-        if action == .erase { row.silence = max(row.silence ?? stamp, stamp) }
+        if action == .erase { row.erasureStamp = max(row.erasureStamp ?? stamp, stamp) }
       }
       for column in changes.shapes[Int(changes.rowShapes[index])] {
         let value = changes.cells[column][cursors[column]]
@@ -131,8 +133,8 @@ struct LogicalState: Sendable {
           row.cells[name] = Cell(value: value, stamp: stamp, isCounter: isCounter, added: added)
         }
       }
-      if let silence = row.silence {
-        row.cells = row.cells.compactMapValues { $0.surviving(silence) }
+      if let erasureStamp = row.erasureStamp {
+        row.cells = row.cells.compactMapValues { $0.surviving(erasureStamp) }
       }
       row.isRevived = schema.table(changes.table).map(row.isRevived) ?? false
       rows[key] = row
@@ -194,11 +196,11 @@ extension LogicalState {
 }
 
 extension LogicalState.Cell {
-  /// Returns what an erasure with the stamp `silence` leaves of the cell. Additions to a later
+  /// Returns what an erasure with the stamp `erasureStamp` leaves of the cell. Additions to a later
   /// value stay, since that value may be merged after them.
-  fileprivate func surviving(_ silence: Stamp) -> LogicalState.Cell? {
-    guard stamp < silence else { return self }
-    let later = added.filter { $0.key > silence }
+  fileprivate func surviving(_ erasureStamp: Stamp) -> LogicalState.Cell? {
+    guard stamp < erasureStamp else { return self }
+    let later = added.filter { $0.key > erasureStamp }
     guard !later.isEmpty else { return nil }
     return LogicalState.Cell(value: .null, stamp: .zero, isCounter: true, added: later)
   }
