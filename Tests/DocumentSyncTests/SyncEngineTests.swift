@@ -470,6 +470,57 @@ import Testing
     #expect(seen == ["\([Value.text("other")])", "end"])
   }
 
+  @Test func progressWarningsAndConflictsComeBeforeTheReport() async throws {
+    let pair = try await Pair(automaticallySync: false)
+    try pair.fleet[0].put("same", "0")
+    try await pair.fleet[0].synchronize()
+    _ = try await pair.engine.synchronize()
+    for device in 0..<2 { try pair.fleet[device].put("same", "\(device + 1)") }
+    try await pair.fleet[0].synchronize()
+    try await DatabaseQueue(path: pair.path).write {
+      try $0.execute(sql: "CREATE TABLE loose AS SELECT 1 AS number")
+    }
+    let report = try await #require(pair.engine.synchronize()[pair.path]).get()
+    // The clock of the test stands still, so there is a warning of a clock, too.
+    #expect(report.conflicts == 1 && report.warnings.contains { $0.code == .tableUnsuitable })
+    try await pair.engine.close()
+    var seen: [String] = []
+    var phases: Set<SyncProgress.Phase> = []
+    for await event in pair.events {
+      switch event {
+      case .willSynchronize: seen = []
+      case .progress(let document, let progress):
+        #expect(document == pair.path)
+        phases.insert(progress.phase)
+      case .warning(_, let warning): seen.append("warning \(warning.code.rawValue)")
+      case .conflicts(_, let count, let questions): seen.append("\(count) conflict \(questions)")
+      case .didSynchronize(_, let last): seen.append(last == report ? "report" : "another report")
+      default: break
+      }
+    }
+    #expect(
+      seen == report.warnings.map { "warning \($0.code.rawValue)" } + ["1 conflict []", "report"])
+    #expect(phases.isSuperset(of: [.listing, .applying]), "\(phases)")
+  }
+
+  /// Progress does not take the place of other events, and does not count as missed.
+  @Test func anObserverThatDoesNotKeepUpGetsLessProgress() async throws {
+    let events = SyncEngine.Events(capacity: 20)
+    var iterator = events.makeAsyncIterator()
+    for _ in 0..<100 { events.send(.progress(document: "a", SyncProgress()), isDispensable: true) }
+    for _ in 0..<18 { events.send(.resumed(document: "a")) }
+    events.finish()
+    var counts = [0, 0, 0]
+    while let event = await iterator.next() {
+      switch event {
+      case .progress: counts[0] += 1
+      case .resumed: counts[1] += 1
+      default: counts[2] += 1
+      }
+    }
+    #expect(counts == [2, 18, 0])
+  }
+
   @Test func anotherFileInThePlaceOfTheStoreIsOpened() async throws {
     let pair = try await Pair(automaticallySync: false)
     _ = try await pair.engine.synchronize()

@@ -20,6 +20,7 @@ actor DocumentKeeper {
   private let random: @Sendable () -> UInt64
   private let slots: AsyncTurn
   private let events: SyncEngine.Events
+  private let progress: EngineProgress
 
   private var schedule: SyncSchedule
   private var manager: DocumentSyncManager?
@@ -57,6 +58,7 @@ actor DocumentKeeper {
     self.random = random
     self.slots = slots
     self.events = events
+    progress = EngineProgress(document.path, events, clock)
     schedule = SyncSchedule(timing, isManual: true)
     delegate = document.options.delegate.map { EngineDelegate($0, of: engine, slots: slots) }
     var options = document.options
@@ -138,8 +140,11 @@ actor DocumentKeeper {
         delegate?.askAgain()
         if attempt == nil { try await leaveReplacedFile() }
         let manager = try await openManager()
-        return try await isFetching ? manager.fetchChanges() : manager.sendChanges()
+        return try await isFetching
+          ? manager.fetchChanges(onProgress: progress.take)
+          : manager.sendChanges(onProgress: progress.take)
       }
+      events.send(partsOf: report, of: path)
       events.send(
         isFetching
           ? .didFetchChanges(document: path, report) : .didSendChanges(document: path, report))
@@ -275,7 +280,7 @@ actor DocumentKeeper {
           if reasons.contains(.timer) { watches.cancel() }
           // Before the synchronization looks: what comes afterwards is noticed.
           await beginWatching(manager)
-          return try await manager.synchronize()
+          return try await manager.synchronize(onProgress: progress.take)
         })
     } catch {
       return .failure(SyncError.wrapping(error, operation: "synchronize", path: path))
@@ -346,6 +351,7 @@ actor DocumentKeeper {
       delegate?.askAgain()
       leaveStates()
       notePolling()
+      events.send(partsOf: report, of: path)
       events.send(.didSynchronize(document: path, report))
     case .failure(let error) where error.code == .cancelled:
       schedule.cancel(at: now, random: random())

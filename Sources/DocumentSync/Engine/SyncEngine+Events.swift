@@ -15,6 +15,14 @@ extension SyncEngine {
     case willSendChanges(document: String)
     /// ``SyncEngine/sendChanges(_:)`` has ended.
     case didSendChanges(document: String, SyncReport)
+    /// A synchronization goes on: each new phase, and otherwise at most ten times a second. An observer that
+    /// does not keep up gets fewer of these events, which do not count as missed.
+    case progress(document: String, SyncProgress)
+    /// A synchronization had a warning. It comes before the event with the report, which has it as well.
+    case warning(document: String, SyncWarning)
+    /// A synchronization has recorded conflicts: `count` cells and rows that two sides had changed, and
+    /// `questions`, the numbers of those that are undecided. It comes before the event with the report.
+    case conflicts(document: String, count: Int, questions: [Int64])
     /// An event of the document, such as rows that have changed. It comes before the event with the
     /// report.
     case documentEvent(document: String, SyncEvent)
@@ -119,10 +127,14 @@ extension SyncEngine {
     }
 
     /// Sends an event to all observers.
-    func send(_ event: SyncEngine.Event) {
+    ///
+    /// - Parameter isDispensable: Whether observers for whom many events wait do not get this one.
+    func send(_ event: SyncEngine.Event, isDispensable: Bool = false) {
       observers.withLock { observers in
         for number in observers.byNumber.keys {
-          guard var observer = observers.byNumber[number] else { continue }
+          guard var observer = observers.byNumber[number],
+            !isDispensable || observer.waiting < capacity / 10
+          else { continue }
           if observer.waiting < capacity {
             observer.tellMissed()
             observer.continuation.yield(event)

@@ -216,7 +216,8 @@ private struct WatchView {
       line("polling", store)
     case .missed(let count):
       console.note(["docsync: \(counted(count, "event")) could not be shown in time"])
-    case .documentEvent, .willFetchChanges, .didFetchChanges, .willSendChanges, .didSendChanges:
+    case .documentEvent, .willFetchChanges, .didFetchChanges, .willSendChanges, .didSendChanges,
+      .progress, .warning, .conflicts:
       // The reports say the same; this command does not fetch or send alone.
       break
     }
