@@ -58,6 +58,11 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),
     .executableTarget(
+      name: "NotesSample",
+      dependencies: [
+        "DocumentSync", "DocumentSyncGRDB", .product(name: "GRDB", package: "GRDB.swift"),
+      ]),
+    .executableTarget(
       name: "Benchmarks",
       dependencies: [
         "SyncModel", "SyncStore", "CSQLite", "CZlib",
@@ -94,7 +99,7 @@ let package = Package(
     .testTarget(
       name: "DocsyncTests",
       dependencies: [
-        "docsync", "DocumentSync", "SyncModel", "SyncDirectory",
+        "docsync", "NotesSample", "DocumentSync", "SyncModel", "SyncDirectory",
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),
   ],

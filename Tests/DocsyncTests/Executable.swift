@@ -17,13 +17,16 @@ enum Executable {
     }
   }
 
-  /// Where it is: beside the bundle of the tests.
-  private static var url: URL {
+  /// Where it is.
+  private static var url: URL { url(of: "docsync") }
+
+  /// Where a program of the package is: beside the bundle of the tests.
+  static func url(of program: String) -> URL {
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? Bundle.main
     let folder =
       bundle.bundlePath.hasSuffix(".xctest")
       ? bundle.bundleURL.deletingLastPathComponent() : bundle.bundleURL
-    return folder.appendingPathComponent("docsync")
+    return folder.appendingPathComponent(program)
   }
 
   static var path: String { url.path }
