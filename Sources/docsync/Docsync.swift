@@ -29,7 +29,7 @@ struct Docsync: ParsableCommand {
   private static let groups: [(name: String, verbs: [any Verb.Type])] = [
     ("Begin", [Init.self, Join.self, Demo.self]),
     ("Every day", [Sync.self, Watch.self, Status.self, Log.self, Show.self, Conflicts.self]),
-    ("Look", [Documents.self, Clients.self, Digest.self, Verify.self]),
+    ("Look", [Documents.self, Clients.self, Digest.self, Schema.self, Verify.self]),
     ("Tidy up", [Upload.self, Vacuum.self, Retire.self, RemoveClient.self, Reset.self]),
     ("End", [Leave.self, DeleteDocument.self, RemoveAll.self]),
   ]

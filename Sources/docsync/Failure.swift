@@ -143,13 +143,17 @@ struct Failure: Error, Sendable {
 }
 
 extension Failure: Encodable {
-  private enum CodingKeys: String, CodingKey { case code, message, path, remedy, actions, detail }
+  private enum CodingKeys: String, CodingKey {
+    case code, exitCode, message, lines, path, remedy, actions, detail
+  }
 
   /// Writes all keys; those without a value are null.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(code, forKey: .code)
+    try container.encode(status.rawValue, forKey: .exitCode)
     try container.encode(message, forKey: .message)
+    try container.encode(messageLines, forKey: .lines)
     try container.encode(path, forKey: .path)
     try container.encode(remedy, forKey: .remedy)
     try container.encode(actions, forKey: .actions)

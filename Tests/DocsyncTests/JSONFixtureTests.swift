@@ -107,6 +107,22 @@ import Testing
     try golden.expect("status-held", "status", "a.db")
   }
 
+  @Test func whatOnlyOtherDevicesHave() throws {
+    try devices()
+    try scratch.sql(
+      "a.db",
+      """
+      ALTER TABLE notes ADD COLUMN code TEXT DEFAULT '';
+      CREATE TABLE codes (name TEXT PRIMARY KEY);
+      """)
+    try scratch.succeed("upload", "a.db")
+    try scratch.sql(
+      "a.db", "ALTER TABLE notes ADD COLUMN later TEXT; UPDATE notes SET later = 'x'")
+    try scratch.succeed("sync", "a.db")
+    try scratch.succeed("sync", "b.db")
+    try golden.expect("schema", "schema", "b.db")
+  }
+
   @Test func joinWithAFileThatIsThere() throws {
     try devices()
     try scratch.makeNotes("c.db")

@@ -39,6 +39,13 @@ extension DocumentSyncManager {
         store: store, directory: directory, turns: turns, environment: environment))
   }
 
+  /// Makes the operation of ``missingSchema(onProgress:)``.
+  func makeFindMissingSchemaOperation() -> FindMissingSchemaOperation {
+    sending(
+      FindMissingSchemaOperation(
+        store: store, directory: directory, turns: turns, environment: environment))
+  }
+
   /// Makes the operation of ``vacuum(onProgress:)``.
   public func makeVacuumOperation() -> VacuumOperation {
     sending(

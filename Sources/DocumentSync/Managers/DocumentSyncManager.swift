@@ -181,6 +181,18 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
+  /// Returns what the schemas of other devices have and the store's lacks, from the newest whole store
+  /// of each of the devices in the directory, at most eight. Changes nothing.
+  ///
+  /// A definition that no device has uploaded with a whole store is not known:
+  /// ``StoreStatus/MissingSchema/undefinedNames``. Downloads whole stores to files beside the store
+  /// for a while.
+  public func missingSchema(
+    onProgress: SyncProgress.Handler? = nil
+  ) async throws -> StoreStatus.MissingSchema {
+    try await run(makeFindMissingSchemaOperation(), onProgress: onProgress)
+  }
+
   /// Returns the clients of the document, in order, and how far each has
   /// synchronized, as the directory is at the moment. Waits for other operations
   /// of the manager only if the directory does not fit the store, as during a

@@ -241,4 +241,24 @@ extension LocalStore {
         return bytes
       }
   }
+
+  /// Returns the definitions that a whole store's database has and this store lacks.
+  ///
+  /// - Parameter path: The database, which was found sound.
+  package func missingDefinitions(
+    comparedTo path: String, checkCancellation: @escaping () throws -> Void
+  ) throws -> [StoreStatus.MissingSchema.Definition] {
+    let missing = try read { try MissingDefinitions($0) }
+    let busyTimeout = options.busyTimeout
+    let other = try CheckedSnapshot(
+      path: path, busyTimeout: busyTimeout, checkCancellation: checkCancellation)
+    return try StoreError.mapping(path) {
+      let connection = try StoreConnection(path: path, busyTimeout: busyTimeout)
+      return try connection.queue.closing {
+        try connection.queue.writeWithoutTransaction {
+          try missing.definitions(in: other.schema, $0)
+        }
+      }
+    }
+  }
 }

@@ -271,6 +271,7 @@ struct Status: Verb {
       lines += [
         "", "Tables and columns that exist on other devices only; their values are kept:",
         "  " + printable(status.unknownNames.joined(separator: ", ")),
+        "Their definitions: docsync schema \(shellWord(result.store))",
       ]
     }
     if !status.incompleteNames.isEmpty {
