@@ -37,6 +37,58 @@ import Testing
       try devices[0].rows("SELECT typeof(v), w, i, r FROM t"))
   }
 
+  /// SQLite keeps the least integer and the real of the same value apart in every column that can
+  /// hold both, and holds them equal.
+  @Test(arguments: ["INTEGER", "BIGINT", "NUMERIC", "DECIMAL(20)", ""])
+  func theLeastIntegerIsNoReal(type: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, v \(type), w INTEGER);
+      INSERT INTO t VALUES ('a', -9223372036854775808, NULL), ('b', -9223372036854775808.0, 1),
+        ('c', NULL, -9223372036854775808);
+      """)
+    let query = "SELECT k, typeof(v), v, typeof(w), w FROM t ORDER BY k"
+    try devices[0].run("UPDATE t SET v = CASE k WHEN 'a' THEN -9223372036854775808.0 ELSE v END")
+    #expect(try devices[0].changes().map(\.letters) == ["u"])
+    try converge(devices, query, try devices[0].rows(query))
+    try devices[1].run(
+      "UPDATE t SET v = -9223372036854775808 WHERE k = 'b'; "
+        + "UPDATE t SET w = -9223372036854775808.0, v = 5 WHERE k = 'c'")
+    #expect(try devices[1].changes().map(\.letters) == ["uu"])
+    try converge(devices, query, try devices[1].rows(query))
+    // NULL in such a column, before or after, is no change of type by itself.
+    try devices[0].run("UPDATE t SET v = v, w = w")
+    #expect(try devices[0].rows("SELECT * FROM docsync_log_1") == [])
+  }
+
+  @Test func theLeastIntegerAndItsRealAreOneKey() throws {
+    let devices = try scratch.devices(2, "CREATE TABLE t (k INT PRIMARY KEY, v)")
+    try devices[0].run("INSERT INTO t VALUES (-9223372036854775808.0, 'a')")
+    try converge(devices, "SELECT v FROM t", ["a"])
+    try devices[1].run("UPDATE t SET v = 'b', k = -9223372036854775808.0")
+    try converge(devices, "SELECT v FROM t", ["b"])
+    try devices[0].run("DELETE FROM t")
+    try converge(devices, "SELECT v FROM t", [])
+  }
+
+  /// In a counter such an update adds 0.0, so that devices may show the real.
+  @Test(arguments: ["INTEGER", "NUMERIC", ""], [true, false])
+  func theLeastIntegerOfACounterIsTheSameEverywhere(type: String, toReal: Bool) throws {
+    var configuration = StoreConfiguration()
+    configuration.columnMergeTypes = ["t": ["v": .counter]]
+    let numbers = ["-9223372036854775808", "-9223372036854775808.0"]
+    let (before, after) = toReal ? (numbers[0], numbers[1]) : (numbers[1], numbers[0])
+    let devices = try scratch.devices(
+      2,
+      "CREATE TABLE t (k TEXT PRIMARY KEY, v \(type)); INSERT INTO t VALUES ('a', \(before))",
+      configuration: configuration)
+    try devices[0].run("UPDATE t SET v = \(after)")
+    try converge(devices, "SELECT typeof(v), v FROM t", ["real|-9.223372036854776e+18"])
+    try devices[1].run("UPDATE t SET v = \(before)")
+    try converge(devices, "SELECT typeof(v), v FROM t", ["real|-9.223372036854776e+18"])
+  }
+
   @Test func aChangeOfCaseIsSeenUnderNocase() throws {
     let devices = try scratch.devices(
       2,

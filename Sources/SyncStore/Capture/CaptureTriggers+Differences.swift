@@ -3,13 +3,19 @@ import SyncModel
 /// What an update changed, as SQL.
 extension CaptureTriggers {
   /// Returns an SQL term that is true if the column's value changed in any visible way. `IS NOT`
-  /// alone would take 1 for 1.0 and, under a collation, `a` for `A`.
+  /// alone would take 1 for 1.0 and, under a collation, `a` for `A`. Columns of integers store every
+  /// real that equals an integer as that integer, but for the least one.
   func difference(_ column: ColumnSchema) -> String {
     let name = quoted(column.name)
     let collated = column.collation == "BINARY" ? "" : " COLLATE BINARY"
     let values = "OLD.\(name)\(collated) IS NOT NEW.\(name)"
-    guard column.affinity == .blob || column.affinity == .numeric else { return values }
-    return "\(values) OR typeof(OLD.\(name)) <> typeof(NEW.\(name))"
+    let types = "typeof(OLD.\(name)) <> typeof(NEW.\(name))"
+    return switch column.affinity {
+    case .blob, .numeric: "\(values) OR \(types)"
+    // A comparison takes less time than the types, of which every update would ask.
+    case .integer: "\(values) OR OLD.\(name) IS \(Int64.min) AND \(types)"
+    case .text, .real: values
+    }
   }
 
   /// An integer with a bit for each changed column, or, where 62 bits do not

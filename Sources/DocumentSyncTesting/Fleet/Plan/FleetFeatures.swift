@@ -89,6 +89,8 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let halves = FleetFeatures(rawValue: 1 << 54)
   /// Devices that delete many rows only when they are told to.
   package static let deletionLimits = FleetFeatures(rawValue: 1 << 55)
+  /// The least integer as a real, which columns of integers keep apart from that integer.
+  package static let leastReals = FleetFeatures(rawValue: 1 << 56)
 
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -97,7 +99,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
-    .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves,
+    .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
   ])
 
   /// The features by name.
@@ -117,6 +119,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
     ("freeTenants", .freeTenants), ("plainKeys", .plainKeys), ("deletionLimits", .deletionLimits),
     ("heldEdits", .heldEdits),
-    ("halves", .halves),
+    ("halves", .halves), ("leastReals", .leastReals),
   ]
 }

@@ -35,7 +35,7 @@ struct RandomEdit {
 
   /// Returns values that are easily confused with others or changed in transit. The texts contain
   /// halves of surrogate pairs in UTF-16 and are invalid in UTF-8.
-  static func oddities(_ type: FleetColumn.DataType) -> [String] {
+  private func oddities(_ type: FleetColumn.DataType) -> [String] {
     let text = [
       "CAST(x'00d8' AS TEXT)", "CAST(x'610000dc' AS TEXT)", "'a' || char(0) || 'b'",
       "CAST(x'fffe00d8' AS TEXT)",
@@ -44,7 +44,10 @@ struct RandomEdit {
       "9007199254740993", "9007199254740992.0", "9223372036854775807", "-9223372036854775808",
     ]
     return switch type {
-    case .integer: numbers
+    case .integer:
+      // The other real is stored as an integer.
+      features.contains(.leastReals)
+        ? [numbers[0], "-9223372036854775808.0", numbers[2], numbers[3]] : numbers
     case .text: text
     case .real: ["-0.0", "0.0", "9e999", "4.9e-324", "1.7976931348623157e308"]
     case .blob: ["zeroblob(5000)", "x'ff00ff'"]
@@ -294,7 +297,7 @@ struct RandomEdit {
     }
     if dice.chance(table.columns[column].isNotNull ? 3 : 15) { return "NULL" }
     if schema.hasOddValues, canBeOdd(column, table), dice.chance(20) {
-      return dice.pick(Self.oddities(table.columns[column].type))
+      return dice.pick(oddities(table.columns[column].type))
     }
     return dice.pick(Self.literals(table.columns[column].type))
   }
