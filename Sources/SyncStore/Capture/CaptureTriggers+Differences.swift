@@ -27,16 +27,8 @@ extension CaptureTriggers {
       let terms = positions.filter { $0 / ColumnSet.bitsPerMask == group }.map {
         "((\(difference(table.columns[$0]))) << \($0 % ColumnSet.bitsPerMask))"
       }
-      return terms.isEmpty ? "0" : "(\(balanced(terms, by: "|")))"
+      return terms.isEmpty ? "0" : "(\(terms.balanced(by: "|")))"
     }
     return groups.joined(separator: " || ',' || ")
-  }
-
-  /// Joins many terms in a tree: SQLite limits the depth of an expression to 1,000.
-  func balanced(_ terms: [String], by joint: String) -> String {
-    guard terms.count > 8 else { return terms.joined(separator: " \(joint) ") }
-    let middle = terms.count / 2
-    return "(\(balanced(Array(terms[..<middle]), by: joint))) \(joint) "
-      + "(\(balanced(Array(terms[middle...]), by: joint)))"
   }
 }

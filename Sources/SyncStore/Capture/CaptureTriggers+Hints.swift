@@ -152,7 +152,7 @@ extension CaptureTriggers {
   private var uniqueDifference: String {
     guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "1" }
     let positions = Set(table.uniqueIndexes.flatMap(\.positions)).sorted()
-    let term = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
+    let term = positions.map { difference(table.columns[$0]) }.balanced(by: "OR")
     guard table.uniqueIndexes.contains(where: isDroppable) else { return term }
     return fallingBack(to: ["OLD", "NEW"], term, positions)
   }

@@ -184,7 +184,7 @@ struct CaptureTriggers {
     let olds = bases.map { position in
       ", " + fallingBack(to: ["OLD"], "OLD.\(quoted(table.columns[position].name))", [position])
     }
-    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
+    let condition = positions.map { difference(table.columns[$0]) }.balanced(by: "OR")
     // SQLite evaluates all terms of an OR that is a value, but not those of a condition.
     let isChanged = fallingBack(to: ["OLD", "NEW"], "CASE WHEN \(condition) THEN 1 END", positions)
     // A subquery costs less here than INSERT … SELECT.

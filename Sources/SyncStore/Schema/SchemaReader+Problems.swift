@@ -50,6 +50,18 @@ extension SchemaReader {
         + "columns.")
   }
 
+  /// Refuses a table with so many columns that its log would have more than SQLite allows.
+  func checkWidth(of table: TableSchema) throws {
+    guard !table.isLoggable else { return }
+    throw TableProblem(
+      table.name, .tooManyColumns,
+      message: "The table \(quoted(table.name)) has too many columns for a log of its edits, "
+        + "which has columns of its own.",
+      remedy: "Spread the columns over two tables, or leave the table out with "
+        + "\(.exclude("\(table.name)")).",
+      later: "To synchronize it, drop columns of it.")
+  }
+
   /// Refuses a new table, or one that was made again, while an excluded table is missing: it may be
   /// that table, renamed, and its rows would be shared.
   func checkIsNoExcludedTable(

@@ -309,6 +309,7 @@ struct SchemaReader {
       isWithoutRowid: isWithoutRowid,
       hasUnstampedRows: registered?.hasUnstampedRows ?? false, origin: registered?.origin ?? 0,
       foreignKeys: [], uniqueIndexes: [])
+    try checkWidth(of: table)
     table.misidentifiedParent = localKey == nil ? nil : keyParent
     readChecks(of: &table, sql: sql)
     try readMergeTypes(of: &table)

@@ -206,6 +206,16 @@ struct TableSchema {
   /// Whether the row that holds a unique value stands in for rows that lost it and to which other
   /// rows refer.
   var hasStandIns = true
+  /// The number of columns that SQLite allows in a table and in a result, unless it is built
+  /// otherwise.
+  static let greatestColumnCount = 2_000
+
+  /// Whether bookkeeping can have a log of the table. A log has columns of its own, the key of a row
+  /// twice and the values of the row.
+  var isLoggable: Bool {
+    columns.count + 2 * keyColumns.count + 10 <= Self.greatestColumnCount
+  }
+
   /// Positions of columns whose edits add up.
   var counters: [Int] { columns.indices.filter { columns[$0].domain == .counter } }
   /// Whether another table refers to this one.

@@ -110,8 +110,12 @@ struct EditLog {
   /// The position of the first cell in the statement's result.
   private let firstCell: Int
   private let recorded: [Int]
-  /// The position of the first old value in the statement's result.
+  /// The position of the first old value in the statement's result or, in a table of many columns,
+  /// of the number of the entry.
   private let firstOld: Int
+  /// The statement that reads the old values of an entry by its number; `nil` if they are in the
+  /// result of the other statement.
+  private let oldsApart: SQLStatement?
   /// The rows of earlier batches that are not in their table; `nil` during the first batch.
   private var departed: DepartedRows?
   private var hasEntry: Bool
@@ -132,10 +136,16 @@ struct EditLog {
     recorded = table.recordedColumns
     firstOld = firstCell + cells.count
     let olds = recorded.map { "l.\(CaptureTriggers.Column.old($0))" }
+    let isTooWide = firstOld + olds.count > TableSchema.greatestColumnCount
+    oldsApart =
+      isTooWide
+      ? try SQLStatement(
+        "SELECT \(olds.joined(separator: ", ")) FROM \(table.logName) AS l WHERE l.seq = ?",
+        on: session.database) : nil
     statement = try SQLStatement(
       """
       SELECT l.op, l.at, l.mask, t.\(quoted(table.keyColumns[0])) IS NOT NULL, \
-      \((logged + cells + olds).joined(separator: ", ")) \
+      \((logged + cells + (isTooWide ? ["l.seq"] : olds)).joined(separator: ", ")) \
       FROM \(table.logName) AS l LEFT JOIN \(table.quotedName) AS t \
       ON \(match.joined(separator: " AND ")) \
       WHERE \(logged.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) ORDER BY l.seq
@@ -240,7 +250,7 @@ struct EditLog {
     case .update:
       var columns = registers(of: ColumnSet(statement, at: 2))
       if !recorded.isEmpty { row.changed.formUnion(columns) }
-      readBases(columns, of: &row, &olds)
+      try readBases(columns, of: &row, &olds)
       if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
       // Drops overwritten updates, so that a row that is edited again and again takes no more room.
       while let last = row.updates.last, last.time == time || last.columns.isSubset(of: columns) {
@@ -258,11 +268,11 @@ struct EditLog {
       row.bases.removeAll()
       row.mayBeGone = true
       row.updates.removeAll()
-      readOldValues(of: &row, &olds)
+      try readOldValues(of: &row, &olds)
     case .replaced:
       row.mayBeGone = true
-      readOldValues(of: &row, &olds)
-    case .present: readOldValues(of: &row, &olds)
+      try readOldValues(of: &row, &olds)
+    case .present: try readOldValues(of: &row, &olds)
     case .rebirth: row.isReborn = true
     case .renamed: break
     case .hiddenDelete:
@@ -285,23 +295,37 @@ struct EditLog {
 
   private func readBases(
     _ columns: ColumnSet, of row: inout Row, _ olds: inout [ValueColumn]
-  ) {
+  ) throws {
     for position in baseColumns
     where columns.contains(position) && row.bases[position] == nil {
       guard let offset = recorded.firstIndex(of: position) else { continue }
       row.bases[position] = olds[position].count
-      statement.append(at: firstOld + offset, to: &olds[position])
+      let (reading, first) = try oldValues()
+      reading.append(at: first + offset, to: &olds[position])
     }
+    oldsApart?.reset()
   }
 
-  private func readOldValues(of row: inout Row, _ olds: inout [ValueColumn]) {
+  /// Returns the statement that has the old values of the current entry, and the position of the
+  /// first one. The caller resets ``oldsApart``.
+  private func oldValues() throws -> (reading: SQLStatement, first: Int) {
+    guard let oldsApart else { return (statement, firstOld) }
+    oldsApart.reset()
+    oldsApart.bind(statement.integer(at: firstOld), at: 1)
+    _ = try oldsApart.step()
+    return (oldsApart, 0)
+  }
+
+  private func readOldValues(of row: inout Row, _ olds: inout [ValueColumn]) throws {
     guard let first = recorded.first else { return }
+    let (reading, firstValue) = try oldValues()
+    defer { oldsApart?.reset() }
     // All columns of one row get the same index, though some have more values.
     let index = recorded.map { olds[$0].count }.max() ?? olds[first].count
     row.old = index
     for (offset, position) in recorded.enumerated() {
       while olds[position].count < index { olds[position].append(.null) }
-      statement.append(at: firstOld + offset, to: &olds[position])
+      reading.append(at: firstValue + offset, to: &olds[position])
     }
   }
 

@@ -63,7 +63,7 @@ final class RowEvaluation {
     if checking == nil {
       let terms = table.checks.map { "ifnull(NOT (\($0)), 0)" }
       checking = try SQLStatement(
-        "SELECT \(terms.joined(separator: " OR ")) FROM \(name) AS \(table.quotedName)",
+        "SELECT \(terms.balanced(by: "OR")) FROM \(name) AS \(table.quotedName)",
         on: database)
     }
     guard let checking, try checking.step() else { return nil }

@@ -276,6 +276,8 @@ public struct StoreStatus: Hashable, Sendable {
     case keyRead = "an expression reads its key"
     /// Its definition needs functions or collations that only its own program defines.
     case programDefinitions = "needs functions of its program"
+    /// It has more columns than can be logged.
+    case tooManyColumns = "too many columns"
     /// It refers to a table that is not synchronized.
     case reference = "refers to a table that is left out"
     /// One of its columns refers to rows of several tables.
@@ -294,7 +296,7 @@ public struct StoreStatus: Hashable, Sendable {
       switch self {
       case .excluded, .schema, .virtualTable, .virtualTablePart, .missingExclusion: false
       case .noPrimaryKey, .keyRead, .programDefinitions, .reference, .ambiguousReference,
-        .renamedExclusion, .configuration, .unreadable:
+        .renamedExclusion, .configuration, .unreadable, .tooManyColumns:
         true
       }
     }

@@ -208,7 +208,7 @@ final class StoreVerifier {
       let count =
         try Int.fetchOne(
           database,
-          sql: "SELECT count(*) FROM \(table.quotedName) WHERE \(terms.joined(separator: " OR "))")
+          sql: "SELECT count(*) FROM \(table.quotedName) WHERE \(terms.balanced(by: "OR"))")
         ?? 0
       guard count > 0 else { continue }
       note(
