@@ -97,13 +97,13 @@ struct PolicyDecisions {
       var cells: [LocalEdits.Cell] = []
       for decision in group {
         guard let current = try shown.cell(decision.cell) else { return }
-        let wanted = try wanted(decision, current)
+        let (wanted, message) = try wanted(decision, current)
         cells.append((decision.cell.column, wanted))
         outcomes.append(
           wanted == decision.local
-            ? (.local, nil)
+            ? (.local, message)
             : wanted == decision.remote.value
-              ? (.remote, nil) : (.other, "The function chose another value."))
+              ? (.remote, message) : (.other, message ?? "The function chose another value."))
       }
       try edits.set(cells, of: row)
       for (decision, cell) in zip(group, cells) {
@@ -119,37 +119,45 @@ struct PolicyDecisions {
     }
   }
 
-  /// Returns the value that a policy wants. Throws ``LocalEdits/Refusal``.
+  /// Returns the value that a policy wants, and what there is to say about it. Throws
+  /// ``LocalEdits/Refusal``.
   private func wanted(
     _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp)
-  ) throws -> Value {
+  ) throws -> (value: Value, message: String?) {
     switch decision.policy {
-    case .localWins: return decision.local
+    case .localWins: return (decision.local, nil)
     case .resolve(let name):
       guard let entry = try session.conflicts.journal.entry(decision.number) else {
-        return current.value
+        return (current.value, nil)
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
       let values = Conflict.Values(
         table: conflict.table, column: conflict.column ?? "", key: conflict.key,
         base: decision.base, local: decision.local, remote: decision.remote.value)
-      let resolved: Value?
+      let resolution: PolicyCache.Resolution?
       do {
-        resolved = try session.policyCache.resolve(values, by: name)
+        resolution = try session.policyCache.resolve(values, by: name)
       } catch {
         throw LocalEdits.Refusal(message: "The function “\(name)” failed: \(error)")
       }
-      guard let resolved else {
+      guard let resolution else {
         throw LocalEdits.Refusal(
           message: "No function “\(name)” is registered in the program that synchronized.")
+      }
+      guard case .value(let resolved) = resolution else {
+        return (
+          current.value, "The function “\(name)” cannot merge these values; the later one stays."
+        )
       }
       // A number that neither side wrote names a row of this device.
       let column = session.schema[decision.cell.row.table].columns[decision.cell.column]
       let sides = [decision.base, decision.local, decision.remote.value]
-      return sides.contains(resolved) ? resolved : try session.meant(resolved, in: column)
+      return (sides.contains(resolved) ? resolved : try session.meant(resolved, in: column), nil)
     default:
       // If a change from another device has won already, it stays: the stamps decided which one.
-      return current.stamp.client == session.own ? decision.remote.value : current.value
+      return (
+        current.stamp.client == session.own ? decision.remote.value : current.value, nil
+      )
     }
   }
 

@@ -18,10 +18,13 @@ struct Conflicts: StoreVerb {
       decides an open question, “restore” writes the value that lost; both are ordinary edits, \
       which the next sync sends. They work while another process synchronizes.
 
-      A policy belongs to this device: latestWins, localWins, remoteWins, ask, \
+      A policy belongs to this device: latestWins, localWins, remoteWins, ask, resolve:NAME, \
       or default, which removes the policy. It decides when \
       another device's edit arrives and this device has not sent its own edit of the same value. \
       A column's policy comes before its table's, and that before the document's.
+
+      NAME is a function: mergeText merges texts by lines and words, mergeJSON objects by \
+      member, unionOfLines keeps the lines of both, max and min choose a value.
 
       VALUE is written as in SQL: 42, 1.5, 'text', x'00ff', NULL; anything else is text. \
       A number below zero is given as --value=-5.
@@ -33,7 +36,8 @@ struct Conflicts: StoreVerb {
       """
         + examples(
           "docsync conflicts notes.db", "docsync conflicts notes.db resolve 12 --local",
-          "docsync conflicts notes.db policy notes.title=ask"))
+          "docsync conflicts notes.db policy notes.title=ask",
+          "docsync conflicts notes.db policy notes.text=resolve:mergeText"))
 
   /// The actions of the command.
   enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -106,9 +110,12 @@ struct Conflicts: StoreVerb {
     case .list: guard subject == nil else { throw ValidationError("“list” takes no number.") }
     case .show, .resolve, .restore: _ = try number()
     case .policy:
-      if case .resolve = try subject.map(PolicyChoice.parse)?.policy {
+      if let policy = try subject.map(PolicyChoice.parse)?.policy, case .resolve(let name) = policy,
+        policy.shippedFunction == nil
+      {
         throw ValidationError(
-          "resolve:NAME is for an application that has such a function; docsync has none.")
+          "docsync has no function “\(name)”, only \(ShippedFunction.names). An application can set "
+            + "a policy with a function of its own.")
       }
     }
     switch action {
@@ -244,7 +251,7 @@ struct PolicyChoice: Sendable {
     guard parts.count == 1 || name != nil, policy != nil || word == "default" else {
       throw ValidationError(
         "“\(text)” is not [TABLE[.COLUMN]=]POLICY, where POLICY is latestWins, localWins, "
-          + "remoteWins, ask or default.")
+          + "remoteWins, ask, resolve:NAME or default.")
     }
     return PolicyChoice(name: name, policy: policy)
   }
