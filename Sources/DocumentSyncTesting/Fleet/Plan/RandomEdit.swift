@@ -35,7 +35,7 @@ struct RandomEdit {
 
   /// Returns values that are easily confused with others or changed in transit. The texts contain
   /// halves of surrogate pairs in UTF-16 and are invalid in UTF-8.
-  private func oddities(_ type: FleetColumn.DataType) -> [String] {
+  private func oddities(_ column: FleetColumn) -> [String] {
     let text = [
       "CAST(x'00d8' AS TEXT)", "CAST(x'610000dc' AS TEXT)", "'a' || char(0) || 'b'",
       "CAST(x'fffe00d8' AS TEXT)",
@@ -43,10 +43,10 @@ struct RandomEdit {
     let numbers = [
       "9007199254740993", "9007199254740992.0", "9223372036854775807", "-9223372036854775808",
     ]
-    return switch type {
+    return switch column.type {
     case .integer:
-      // The other real is stored as an integer.
-      features.contains(.leastReals)
+      // The other real is stored as an integer. A counter would show a rounded sum.
+      features.contains(.leastReals) && !column.isCounter
         ? [numbers[0], "-9223372036854775808.0", numbers[2], numbers[3]] : numbers
     case .text: text
     case .real: ["-0.0", "0.0", "9e999", "4.9e-324", "1.7976931348623157e308"]
@@ -297,7 +297,7 @@ struct RandomEdit {
     }
     if dice.chance(table.columns[column].isNotNull ? 3 : 15) { return "NULL" }
     if schema.hasOddValues, canBeOdd(column, table), dice.chance(20) {
-      return dice.pick(oddities(table.columns[column].type))
+      return dice.pick(oddities(table.columns[column]))
     }
     return dice.pick(Self.literals(table.columns[column].type))
   }
