@@ -11,7 +11,7 @@ struct NotesApp {
   private let device: String
 
   /// The database of a device is in `folder`, beside the folder that all devices share.
-  init(folder: String, device: String) throws {
+  init(folder: String, device: String) {
     path = "\(folder)/\(device).db"
     directory = FolderDirectory(root: "\(folder)/Shared")
     self.device = device
@@ -24,16 +24,17 @@ struct NotesApp {
   func run() async throws {
     try await setUp()
     let database = try Note.openDatabase(at: path)
-    let showing = Task { try await show(database) }
+    let showing = Task { await show(database) }
     var connection: Connection? = Connection(self, database)
     while let line = readLine() {
       let words = line.split(separator: " ", maxSplits: 2).map(String.init)
       switch words.first {
-      case "add": try await edit(database, "INSERT INTO notes (text) VALUES (?)", [words.rest(1)])
-      case "edit":
+      case "add" where words.count > 1:
+        try await edit(database, "INSERT INTO notes (text) VALUES (?)", [words.rest(1)])
+      case "edit" where words.count > 2:
         try await edit(
           database, "UPDATE notes SET text = ? WHERE text LIKE ? || '%'", [words.rest(2), words[1]])
-      case "delete":
+      case "delete" where words.count > 1:
         try await edit(database, "DELETE FROM notes WHERE text LIKE ? || '%'", [words.rest(1)])
       case "offline":
         try await connection?.end()
@@ -85,12 +86,16 @@ struct NotesApp {
   }
 
   /// Prints the list whenever it changes.
-  private func show(_ database: DatabasePool) async throws {
+  private func show(_ database: DatabasePool) async {
     let texts = ValueObservation.tracking {
       try String.fetchAll($0, sql: "SELECT text FROM notes ORDER BY text")
     }.removeDuplicates()
-    for try await list in texts.values(in: database) {
-      say("notes: " + list.joined(separator: " | "))
+    do {
+      for try await list in texts.values(in: database) {
+        say("notes: " + list.joined(separator: " | "))
+      }
+    } catch {
+      if !Task.isCancelled { say("error: \(error)") }
     }
   }
 

@@ -10,6 +10,8 @@ import Foundation
 enum NotesSample {
   static func main() async {
     let arguments = Array(CommandLine.arguments.dropFirst())
+    // Writing to a device that has ended is an error, and not the end of this process.
+    signal(SIGPIPE, SIG_IGN)
     do {
       switch arguments.count {
       case 0: try await NotesStory().play()

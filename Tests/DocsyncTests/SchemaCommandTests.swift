@@ -114,6 +114,40 @@ import Testing
     #expect(try scratch.column("b.db", "SELECT count(fine) FROM codes") == ["1"])
   }
 
+  @Test func tabsAndEndsOfLinesOfWindowsOutsideStringsDoNoHarm() throws {
+    try scratch.sql(
+      "a.db",
+      "CREATE TABLE codes (\r\n\tname TEXT PRIMARY KEY,\r\n\tsize\tINTEGER DEFAULT 1\r\n);"
+        + "CREATE TABLE odd (name TEXT PRIMARY KEY, size TEXT DEFAULT 'x\ty')")
+    try scratch.succeed("upload", "a.db")
+    let output = try scratch.succeed("schema", "b.db").output
+    #expect(output.contains("CREATE TABLE codes (\n  name TEXT PRIMARY KEY,\n"), "\(output)")
+    // A tab is not shown as it is, and another default must not take its place.
+    #expect(output.contains("-- table odd: it cannot be printed as a statement:"), "\(output)")
+    try scratch.sql("b.db", output)
+    #expect(try scratch.column("b.db", "SELECT count(*) FROM codes") == ["0"])
+  }
+
+  /// sqlite3 takes a line “go” for the end of a statement, and the next one for a command of its own.
+  @Test func aStatementThatSqlite3CouldTakeForACommandIsAComment() throws {
+    try scratch.sql(
+      "a.db",
+      """
+      CREATE TABLE go (name TEXT PRIMARY KEY, shell TEXT);
+      CREATE VIEW trap AS SELECT
+      go
+      .shell "touch trapped" FROM go;
+      CREATE VIEW harmless AS SELECT name FROM go;
+      """)
+    try scratch.succeed("upload", "a.db")
+    let output = try scratch.succeed("schema", "b.db").output
+    #expect(output.contains("-- view trap: it cannot be printed as a statement:"), "\(output)")
+    #expect(output.contains("CREATE VIEW harmless AS SELECT name FROM go;"), "\(output)")
+    for line in output.split(separator: "\n") {
+      #expect(!line.hasPrefix(".") && line != "go", "\(output)")
+    }
+  }
+
   @Test(arguments: [
     ("CREATE TABLE t (a)", true), ("CREATE TABLE t (a DEFAULT ';', \"b;\" -- ;\n)", true),
     ("CREATE TRIGGER t AFTER INSERT ON x BEGIN SELECT 1; SELECT 2; END", true),

@@ -43,8 +43,8 @@ final class FindMissingSchemaOperation: DocumentOperation<StoreStatus.MissingSch
     let document = GenerationFile(of: binding)
     let steps = WholeStoreSteps(files)
     var missing = StoreStatus.MissingSchema()
-    for candidate in try newest(steps.candidates(document)) where candidate.client != binding.client
-    {
+    let candidates = try steps.candidates(document).filter { $0.client != binding.client }
+    for candidate in newest(candidates) {
       try checkCancellation()
       do {
         _ = try steps.download(

@@ -18,7 +18,7 @@ struct MissingDefinitions {
   }
 
   private let here: StoreSchema
-  /// The columns of each table here, with folded names; bookkeeping apart.
+  /// All columns of each synchronized table here, with folded names.
   private let columnsHere: [SQLName: Set<SQLName>]
   /// The names of all tables, indexes, triggers and views here, folded.
   private let namesHere: Set<SQLName>
@@ -29,10 +29,10 @@ struct MissingDefinitions {
     let entries = try Self.entries(session.database)
     namesHere = Set(entries.map { $0.name.folded })
     columnsHere = try Dictionary(
-      uniqueKeysWithValues: entries.filter { $0.type == "table" }.map { entry in
+      uniqueKeysWithValues: here.tables.map { table in
         (
-          entry.name.folded,
-          Set(try Self.columns(in: entry.name, session.database).map { $0.name.folded })
+          table.name.folded,
+          Set(try Self.columns(in: table.name, session.database).map { $0.name.folded })
         )
       })
   }
@@ -174,9 +174,8 @@ struct MissingDefinitions {
           || ["CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"].contains(where: next.isWord)
         if isComputed { return false }
       }
-      // SQLite wants NULL as the default of a reference.
-      if word.isWord("REFERENCES"), hasDefault { return false }
     }
+    // SQLite wants NULL as the default of a reference.
     let refers = words.contains { $0.isWord("REFERENCES") }
     return !(isRequired && !hasDefault) && !(refers && hasDefault)
   }

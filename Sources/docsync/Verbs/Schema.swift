@@ -62,9 +62,10 @@ struct Schema: StoreVerb {
       lines.append("-- Nothing is missing that other devices have uploaded.")
     }
     for definition in missing.definitions {
-      let text = definition.sql.split(omittingEmptySubsequences: false) { $0.isNewline }.map(
-        String.init)
-      if definition.isStatement, text.allSatisfy(isPlain) {
+      let text = sqlLines(definition.sql)
+      if definition.isStatement, !text.contains(where: isForShell),
+        text.allSatisfy({ !$0.unicodeScalars.contains(where: \.isUnsafeToShow) })
+      {
         lines += text.dropLast() + [(text.last ?? "") + ";"]
       } else {
         lines.append(
@@ -85,8 +86,36 @@ struct Schema: StoreVerb {
     return lines
   }
 
-  /// Whether a line is shown as it is. Tabs do no harm.
-  private func isPlain(_ line: String) -> Bool {
-    line.unicodeScalars.allSatisfy { $0 == "\t" || !$0.isUnsafeToShow }
+  /// Returns the lines of SQL. Tabs and the ends of lines of Windows, which are not shown as they are, become
+  /// spaces and ends of lines, unless a string or a name may contain them.
+  private func sqlLines(_ sql: String) -> [String] {
+    let lines = sql.split(separator: "\n", omittingEmptySubsequences: false)
+      .flatMap { $0.split(separator: "\r\n", omittingEmptySubsequences: false) }
+    guard lines.allSatisfy(hasClosedQuotes) else {
+      return sql.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+        .map { String($0) }
+    }
+    return lines.map { line in
+      let parts = line.split(separator: "\t", omittingEmptySubsequences: false)
+      return parts.allSatisfy(hasClosedQuotes) ? parts.joined(separator: "  ") : String(line)
+    }
+  }
+
+  /// Whether no string and no quoted name begins in a text and ends after it.
+  private func hasClosedQuotes(_ text: Substring) -> Bool {
+    ["'", "\"", "`"].allSatisfy { quote in
+      text.unicodeScalars.count { $0 == quote }.isMultiple(of: 2)
+    }
+  }
+
+  /// Whether sqlite3 could take a line for something else than SQL, even amid a statement: “go” and “/” end
+  /// one, and what begins with a dot after that is a command of sqlite3, such as `.shell`.
+  ///
+  /// <https://www.sqlite.org/cli.html#rules_for_dot_commands_sql_and_more>
+  private func isForShell(_ line: String) -> Bool {
+    let text = line.drop { $0.isWhitespace }.lowercased()
+    return text.hasPrefix(".") || text.hasPrefix("#") || text.hasPrefix("/") || text == "go"
+      || text.hasPrefix("go")
+        && text.dropFirst(2).first.map { !$0.isLetter && !$0.isNumber } == true
   }
 }
