@@ -143,13 +143,14 @@ struct VisibleRows {
     var rows: [SQLName: [[Value]]] = [:]
     for (table, here) in zip(schema.tables, local.tables) where !table.isLocal {
       rows[table.name] = try database.rows(
-        "SELECT \(here.names(columns(of: table))) FROM \(here.name)"
+        "SELECT \(here.names(Self.columns(of: table))) FROM \(here.name)"
       ).filter { !$0.prefix(table.key.count).contains(.null) }
     }
     return rows
   }
 
-  private func columns(of table: FleetTable) -> [Int] {
+  /// Returns the columns of ``localRows()``, in their order.
+  static func columns(of table: FleetTable) -> [Int] {
     table.key + table.shared.filter { !table.key.contains($0) }
       + (table.localKey.map { [$0] } ?? [])
   }
@@ -159,7 +160,7 @@ struct VisibleRows {
     var rows: [OracleKey: [SQLName: Value]] = [:]
     let keys = KeysInUse(tables, schema: schema, formerKeys: formerKeys)
     for table in schema.synchronized {
-      let columns = columns(of: table)
+      let columns = Self.columns(of: table)
       for values in tables[table.name] ?? [] {
         var logical = zip(columns, values).map { logicalValue($1, column: $0, table, keys) }
         let key = restorePlainKey(&logical, values, columns, table)

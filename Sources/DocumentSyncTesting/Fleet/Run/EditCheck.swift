@@ -87,6 +87,7 @@ struct EditCheck {
       own.merge(set)
       said.addCounters(of: set, in: own)
     }
+    said.addNumbers(from: tables)
     // Sealing gives new rows their identities, and may remove rows with identities from their
     // table.
     var missing = try missing(said, own, after, .after)

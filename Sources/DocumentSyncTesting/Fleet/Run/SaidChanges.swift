@@ -11,11 +11,32 @@ struct SaidChanges {
   var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
   /// The identities of the author's keys by table, each from the first change set that has the key.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
+  /// The inserted rows whose number is not said: they are held, and not shown.
+  var numberless: Set<OracleKey> = []
 
   init(schema: FleetSchema) { self.schema = schema }
 
   func says(_ action: RowAction, of key: OracleKey) -> Bool {
     actions[key]?.contains(action) ?? false
+  }
+
+  /// Finds the numbers of held rows that are not shown, among the rows before sealing, by their
+  /// values. References do not count, since their values differ.
+  mutating func addNumbers(from tables: [SQLName: [[Value]]]) {
+    for row in numberless {
+      guard let table = schema.table(row.table) else { continue }
+      let names = VisibleRows.columns(of: table).map { table.columns[$0].name }
+      let said = cells[row, default: [:]]
+      for values in tables[row.table, default: []] {
+        guard case .integer(let number)? = values.first, identities[row.table]?[number] == nil,
+          zip(names, values).dropFirst().allSatisfy({ name, value in
+            said[name].map { $0.contains(value) || $0.contains { $0.kind == .identity } } ?? false
+          })
+        else { continue }
+        identities[row.table, default: [:]][number] = row.identity
+        break
+      }
+    }
   }
 
   /// - Parameter state: The state after merging the change set.
@@ -49,6 +70,9 @@ struct SaidChanges {
           action?.isDeletion != true, identities[changes.table]?[local] == nil
         {
           identities[changes.table, default: [:]][local] = key.identity
+        }
+        if changes.identity == .surrogate, action == .insert, changes.keys[1][index] == .null {
+          numberless.insert(key)
         }
         for column in changes.shapes[Int(changes.rowShapes[index])] {
           cells[key, default: [:]][changes.columns[column], default: []].insert(
