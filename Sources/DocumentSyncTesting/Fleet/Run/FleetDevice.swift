@@ -141,13 +141,13 @@ final class FleetDevice {
   }
 
   /// Checks the change sets that the store sealed when it noticed a change of its schema: they must
-  /// contain the earlier edits.
+  /// contain the earlier edits. Where more is to be sealed, the check waits for that.
   private func noteSealed(
     _ check: EditCheck, since rows: FormerRows
   ) throws {
     let former = lastHead
     lastHead = try store.head()?.number ?? 0
-    guard lastHead > former, try store.remadeTables().isEmpty else {
+    guard lastHead > former, try !hasUnsealedEdits() else {
       return try noteChanges(since: rows)
     }
     var check = check
@@ -328,8 +328,11 @@ final class FleetDevice {
     }
   }
 
-  /// Whether the program has made edits that no change set contains yet.
-  func hasUnsealedEdits() throws -> Bool { try store.status().unsealedEdits > 0 }
+  /// Whether the program has made edits that no change set contains yet. Those of a remade table are
+  /// unknown until it is compared.
+  func hasUnsealedEdits() throws -> Bool {
+    try store.status().unsealedEdits > 0 || !store.remadeTables().isEmpty
+  }
 
   /// Returns an own change set, whether or not it is published.
   func sealedChangeSet(_ number: UInt64) throws -> SyncChangeSet {
