@@ -11,8 +11,12 @@ extension FleetDevice {
   }
 
   /// Records what the device keeps back after a synchronization. Checks that it keeps back nothing
-  /// that fits, and that what it no longer keeps back is sent, edited or in the journal.
-  func noteHeld() throws {
+  /// that fits, and that what it no longer keeps back is sent, edited or in the journal. A row that is
+  /// one register is kept back with all its values; those that a change set gave the row as well are
+  /// not lost with it.
+  ///
+  /// - Parameter published: Returns all change sets.
+  func noteHeld(_ published: () -> [SyncChangeSet]) throws {
     guard let limit else { return }
     let former = held
     held = try store.heldChangeSets()
@@ -26,7 +30,8 @@ extension FleetDevice {
     }
     let gone = values(of: former).subtracting(values(of: held)).filter(isGone)
     guard !gone.isEmpty else { return }
-    let missing = gone.subtracting(try journaled())
+    var missing = gone.subtracting(try journaled())
+    if !missing.isEmpty { missing.subtract(values(of: published())) }
     guard missing.isEmpty else {
       throw FleetFailure(
         .lost,
@@ -47,12 +52,16 @@ extension FleetDevice {
     var values: Set<LostValues.Loss> = []
     for changes in sets.flatMap(\.tables) {
       guard let table = version.shared.table(changes.table) else { continue }
-      let key = changes.oracleKey(0, collations: table.keyCollations)
-      for index in changes.shapes[0] {
-        let column = table.columns.first { $0.name == changes.columns[index] }
-        guard let column, !column.isCounter else { continue }
-        values.insert(
-          LostValues.Loss(row: key, column: column.name, value: changes.cells[index][0]))
+      var cursors = [Int](repeating: 0, count: changes.columns.count)
+      for row in 0..<changes.count {
+        let key = changes.oracleKey(row, collations: table.keyCollations)
+        for index in changes.shapes[Int(changes.rowShapes[row])] {
+          let value = changes.cells[index][cursors[index]]
+          cursors[index] += 1
+          let column = table.columns.first { $0.name == changes.columns[index] }
+          guard let column, !column.isCounter else { continue }
+          values.insert(LostValues.Loss(row: key, column: column.name, value: value))
+        }
       }
     }
     return values

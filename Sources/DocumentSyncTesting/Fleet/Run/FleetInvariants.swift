@@ -39,7 +39,7 @@ struct FleetInvariants {
       }
     }
     try bringUpToDate(device)
-    try device.noteHeld()
+    try device.noteHeld { world.ledger.changeSets }
     try checkAgainstOracle(device)
     // What is found by sending is not applied, so it has no reason to wait.
     if extent != .sending { try checkWaiting(device) }
