@@ -11,6 +11,7 @@ final class LifeDevice {
     var log: [Int]
     var sealed: Int
     var localTokens: [String]
+    var heldNotes: [String: String]
   }
 
   let number: Int
@@ -29,6 +30,9 @@ final class LifeDevice {
   var copied = 0
   /// The content of the table that stays on the device, and of the notes with NULL in their key.
   var localTokens: [String] = []
+  /// The notes that no change set could carry when a program inserted them, with their tokens. The
+  /// store has them, whether or not they are small by now.
+  var heldNotes: [String: String] = [:]
   var backup: Backup?
   /// The edits that the device has published as a removed client, before it knew of the removal.
   /// Only its own store can publish them again; if the whole machine is rolled back, no store has
@@ -67,9 +71,11 @@ final class LifeDevice {
   ]
 
   /// Synchronizes, or makes one half.
-  func run(_ extent: SynchronizeOperation.Extent) async throws -> SyncReport {
+  func run(
+    _ extent: SynchronizeOperation.Extent, allowingDeletions: Bool
+  ) async throws -> SyncReport {
     switch extent {
-    case .all: try await manager.synchronize()
+    case .all: try await manager.synchronize(allowingDeletions: allowingDeletions)
     case .fetching: try await manager.fetchChanges()
     case .sending: try await manager.sendChanges()
     }
@@ -171,7 +177,9 @@ final class LifeDevice {
       try program.run("INSERT INTO note (id, body, shared) VALUES ('n-\(token)', '\(token)', NULL)")
       made.subject = .row(token: token, note: "n-\(token)")
     case .child:
-      guard let note = try pickNote("id NOT LIKE 'own-%'") else { return }
+      guard let note = try pickNote("id NOT LIKE 'own-%' AND id NOT LIKE 'n-large%'") else {
+        return
+      }
       try program.run("INSERT INTO item (note, token) VALUES ('\(note)', '\(token)')")
       made.subject = .row(token: token, note: note)
     case .own:
@@ -182,11 +190,16 @@ final class LifeDevice {
         """)
       made.subject = .own("own-\(lineage)")
     case .shared:
-      guard let note = try pickNote("id NOT LIKE 'own-%'") else { return }
+      guard let note = try pickNote("id NOT LIKE 'own-%' AND id NOT LIKE 'n-large%'") else {
+        return
+      }
       try program.run("UPDATE note SET shared = '\(token)' WHERE id = '\(note)'")
       made.subject = .shared(note)
     case .delete:
-      guard let note = try pickNote("id NOT LIKE 'own-%' AND id <> 'first'") else { return }
+      guard
+        let note = try pickNote(
+          "id NOT LIKE 'own-%' AND id NOT LIKE 'n-large%' AND id <> 'first'")
+      else { return }
       try program.run("DELETE FROM note WHERE id = '\(note)'")
       ledger.noteDeletion(ofNote: note)
       made.subject = .deletion(note)
@@ -204,8 +217,90 @@ final class LifeDevice {
       }
       localTokens.append(token)
       return
+    case .large:
+      let large = "'large\(token)' || printf('%.*c', 9000, '~')"
+      if salt % 3 == 0, let note = try pickNote("id NOT LIKE 'own-%' AND id NOT LIKE 'n-large%'") {
+        try program.run("UPDATE note SET shared = \(large) WHERE id = '\(note)'")
+      } else {
+        let note = "n-large\(token)"
+        try program.run("INSERT INTO note (id, body, shared) VALUES ('\(note)', \(large), NULL)")
+        heldNotes[note] = "large\(token)"
+      }
+      return
+    case .shorten:
+      guard let note = try pickNote(Self.isLarge) else { return }
+      if salt % 4 == 0, heldNotes.removeValue(forKey: note) != nil {
+        try program.run("DELETE FROM note WHERE id = '\(note)'")
+        // A copy of the store may still have it, and send it.
+        ledger.noteDeletion(ofNote: note)
+      } else {
+        try shorten(note, program, ledger)
+      }
+      return
     }
     log.append(ledger.note(made))
+  }
+
+  private static let isLarge = "length(body) > 2000 OR length(shared) > 2000"
+
+  /// Makes the large values of a note small.
+  private func shorten(_ note: String, _ program: FleetSQLite, _ ledger: LifeLedger) throws {
+    for column in ["body", "shared"] {
+      let rows = try program.rows(
+        "SELECT substr(\(column), 1, instr(\(column), '~') - 1) FROM note WHERE id = '\(note)' "
+          + "AND length(\(column)) > 2000")
+      guard case .text(let bytes)? = rows.first?.first else { continue }
+      let token = String(decoding: bytes, as: UTF8.self)
+      try program.run("UPDATE note SET \(column) = '\(token)' WHERE id = '\(note)'")
+      let subject: LifeLedger.Edit.Subject =
+        column == "body" ? .row(token: token, note: note) : .shared(note)
+      log.append(ledger.note(LifeLedger.Edit(subject: subject, token: token)))
+    }
+  }
+
+  /// Makes all large values small. Returns whether there were any.
+  func shortenAll(_ ledger: LifeLedger, clock: FleetClock) throws -> Bool {
+    let program = try program(clock)
+    let notes = try program.rows("SELECT id FROM note WHERE \(Self.isLarge) ORDER BY id")
+    for row in notes {
+      guard case .text(let id) = row[0] else { continue }
+      try shorten(String(decoding: id, as: UTF8.self), program, ledger)
+    }
+    return !notes.isEmpty
+  }
+
+  /// The notes of the device, without those that have NULL in their key.
+  func notes() throws -> Set<[Value]> {
+    Set(try FleetSQLite(path).rows("SELECT id FROM note WHERE id IS NOT NULL"))
+  }
+
+  /// Throws if a synchronization that was not allowed to has deleted more notes than it may. Notes that
+  /// it inserted make up for as many.
+  func checkDeletions(since former: Set<[Value]>, _ limit: DeletionLimit) throws {
+    let now = try notes()
+    let deleted = former.subtracting(now).count
+    let inserted = now.subtracting(former).count
+    guard former.count >= limit.leastRows else { return }
+    let most = limit.share * Double(former.count + inserted) + Double(inserted)
+    guard Double(deleted) <= most else {
+      throw FleetFailure(
+        .lost, "device \(number) has deleted \(deleted) of \(former.count) notes unasked")
+    }
+  }
+
+  /// Throws if a note is gone, or has another text, that no change set could carry.
+  func checkHeld(_ ledger: LifeLedger) throws {
+    let program = try FleetSQLite(path)
+    for (note, token) in heldNotes.sorted(by: { $0.key < $1.key })
+    where !ledger.deletedNotes.contains(note) {
+      let isThere = try !program.rows(
+        "SELECT 1 FROM note WHERE id = '\(note)' AND (body = '\(token)' OR body LIKE '\(token)~%')"
+      ).isEmpty
+      guard isThere else {
+        throw FleetFailure(
+          .lost, "device \(number): \(note), which was too large to be sent, is gone")
+      }
+    }
   }
 
   /// Inserts a row into a table that has no primary key, and creates the table if it is missing.

@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 /// A history: the devices at the beginning, and the steps.
 struct LifePlan: Sendable {
@@ -20,6 +21,10 @@ struct LifePlan: Sendable {
   var hasOpenPrograms = false
   /// Whether managers are asked while they synchronize.
   var asksQuestions = false
+  /// Whether change sets carry so little that programs write what does not fit into one.
+  var hasLargeEdits = false
+  /// The deletions that a synchronization makes without being told to; `nil` for any number.
+  var deletionLimit: DeletionLimit?
   /// The number of migrations that the newest version of the application has.
   var migrations = 0
   var steps: [LifeStep]
@@ -35,7 +40,7 @@ struct LifePlan: Sendable {
     // Not every history draws every rare kind of step, so that a history with such steps has few
     // other kinds.
     let kinds = LifeFeatures.names.map(\.feature).filter {
-      ![.missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves].contains($0)
+      LifeFeatures.former.contains($0)
     }
     let enabled = kinds.reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
@@ -46,7 +51,7 @@ struct LifePlan: Sendable {
       let salt = dice.next() >> 16
       switch dice.next() % 100 {
       case 0..<38:
-        let edits = LifeStep.Edit.allCases
+        let edits = LifeStep.Edit.usual
         plan.steps.append(
           .edit(device: device, edits[Int(dice.next() % UInt64(edits.count))], salt: salt))
       case 38..<62: plan.steps.append(.sync(device: device))
@@ -105,7 +110,38 @@ struct LifePlan: Sendable {
     var askingDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6173_6b73)
     plan.asksQuestions = askingDice.chance(40) && features.contains(.questions)
     if features.contains(.halves) { plan.drawHalves() }
+    if features.contains(.heldEdits) { plan.addLargeEdits() }
+    if features.contains(.deletionLimits) { plan.drawDeletionLimit() }
     return plan
+  }
+
+  /// Draws edits that no change set can carry between the other steps, and edits that make them
+  /// small, with dice of its own.
+  private mutating func addLargeEdits() {
+    var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6865_6c64)
+    guard dice.chance(30) else { return }
+    hasLargeEdits = true
+    for _ in 0..<(2 + dice.below(8)) {
+      let edit = dice.pick([LifeStep.Edit.large, .large, .shorten])
+      steps.insert(
+        .edit(device: dice.below(devices + 2), edit, salt: dice.word() >> 16),
+        at: dice.below(steps.count + 1))
+    }
+  }
+
+  /// Draws a limit of deletions, and more deletions, with dice of its own.
+  private mutating func drawDeletionLimit() {
+    var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6272_616b)
+    guard dice.chance(30) else { return }
+    var limit = DeletionLimit(share: dice.pick([0, 0.2, 0.5]))
+    limit.leastRows = dice.pick([1, 3, 6])
+    deletionLimit = limit
+    for _ in 0..<dice.below(10) {
+      let edit = dice.pick([LifeStep.Edit.insert, .delete])
+      steps.insert(
+        .edit(device: dice.below(devices + 2), edit, salt: dice.word() >> 16),
+        at: dice.below(steps.count + 1))
+    }
   }
 
   /// Replaces synchronizations with one of their halves, with dice of its own.

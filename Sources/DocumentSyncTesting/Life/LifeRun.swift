@@ -45,6 +45,7 @@ struct LifeRun {
         try await world.carryOut(step)
       } catch let error as SyncError
         where Self.passes(error.code) || isOfAnotherVersion(error, step)
+        || holdsEdits(error, step)
       {
         // Files that the step needs have not arrived. A later step tries again.
         outcome.passedOver += 1
@@ -57,6 +58,7 @@ struct LifeRun {
       }
     }
     outcome.rounds = try await world.settleWithNewestVersion()
+    if plan.hasLargeEdits { outcome.rounds += try await world.settleLargeEdits() }
     let hasBadClocks = plan.steps.contains { if case .clock = $0 { true } else { false } }
     for device in world.devices.values.sorted(by: { $0.number < $1.number }) {
       try LifeChecks(world: world, device: device, hasBadClocks: hasBadClocks).run()
@@ -97,6 +99,13 @@ struct LifeRun {
   private func isOfAnotherVersion(_ error: SyncError, _ step: LifeStep) -> Bool {
     guard case .joinMerging = step else { return false }
     return world.plan.migrations > 0 && error.code == .storeUnsuitable
+  }
+
+  /// Returns whether a device uploads no whole store, since other devices would not have what it keeps
+  /// back.
+  private func holdsEdits(_ error: SyncError, _ step: LifeStep) -> Bool {
+    guard case .upload = step else { return false }
+    return world.plan.hasLargeEdits && error.code == .unpublishedEdits
   }
 
   /// Returns whether a device may get this error while files are late.

@@ -3,8 +3,13 @@ import DocumentSync
 /// One event in the life of a document.
 enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of edits of a program.
-  enum Edit: Hashable, Sendable, CaseIterable {
+  enum Edit: Hashable, Sendable {
     case insert, child, own, shared, delete, increment, local
+    /// What no change set can carry, and what makes it small or deletes it.
+    case large, shorten
+
+    /// The kinds that every history has.
+    static let usual: [Edit] = [.insert, .child, .own, .shared, .delete, .increment, .local]
   }
 
   /// The way in which a device retires another: it removes the other, perhaps by a command alone,
@@ -143,13 +148,18 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let questions = Self(rawValue: 1 << 13)
   /// Devices make one half of a synchronization alone.
   package static let halves = Self(rawValue: 1 << 15)
+  /// Programs write what no change set can carry, and make it small later.
+  package static let heldEdits = Self(rawValue: 1 << 14)
+  /// Devices delete many rows only when they are told to.
+  package static let deletionLimits = Self(rawValue: 1 << 16)
 
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 16 - 1)
+  package static let all = Self(rawValue: 1 << 17 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves,
+    .heldEdits, .deletionLimits,
   ])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
@@ -158,6 +168,6 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
     ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
     ("openPrograms", .openPrograms), ("questions", .questions),
-    ("halves", .halves),
+    ("halves", .halves), ("heldEdits", .heldEdits), ("deletionLimits", .deletionLimits),
   ]
 }

@@ -22,6 +22,7 @@ extension LifeWorld {
   /// Makes all files arrive, then synchronizes all devices until nothing changes. Returns the
   /// number of rounds.
   func settle() async throws -> Int {
+    isSettling = true
     for device in devices.values { device.directory.isOpen = true }
     try await retireWhoIsNoMore()
     let patience = try roundsUntilEverythingWasLookedAt()
@@ -87,9 +88,24 @@ extension LifeWorld {
     }
   }
 
+  /// Lets programs make everything small that no change set could carry. Returns the number of rounds
+  /// until all devices have it.
+  func settleLargeEdits() async throws -> Int {
+    var rounds = 0
+    for device in devices.values { try device.checkHeld(ledger) }
+    for _ in 0..<3 {
+      let all = devices.values.sorted { $0.number < $1.number }
+      let areShort = try all.map { try $0.shortenAll(ledger, clock: clock($0.number)) }
+      guard areShort.contains(true) else { return rounds }
+      rounds += try await settleWithNewestVersion()
+    }
+    throw FleetFailure(.restless, "values are large again after each synchronization")
+  }
+
   func joinAtTheEnd() async throws -> LifeDevice {
     let device = try await join(LifePlan.maximum + 1)
     device.directory.isOpen = true
+    if plan.deletionLimit != nil { try await synchronize(device) }
     return device
   }
 }

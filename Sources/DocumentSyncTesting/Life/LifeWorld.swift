@@ -15,6 +15,8 @@ final class LifeWorld {
   private(set) var oracle: LifeOracle?
   private(set) var devices: [Int: LifeDevice] = [:]
   private(set) var syncs = 0
+  /// Whether everything is to arrive: whatever waits for permission is applied.
+  var isSettling = false
   /// The number of accepted statements on the random tables.
   private(set) var statements = 0
   let folder: String
@@ -63,7 +65,7 @@ final class LifeWorld {
     return "\(folder)/\(number)-\(paths).db"
   }
 
-  private func clock(_ number: Int) -> FleetClock {
+  func clock(_ number: Int) -> FleetClock {
     if let clock = clocks[number] { return clock }
     let clock = FleetClock(seed: plan.seed &+ UInt64(number), time: time)
     clocks[number] = clock
@@ -82,6 +84,11 @@ final class LifeWorld {
     environment.random = { random.word() }
     environment.retries = .none
     environment.parallelReads = 1
+    if plan.hasLargeEdits { environment.store.limits.memoryBytes = RandomHeldEdits.memoryBytes }
+    if let limit = plan.deletionLimit {
+      environment.deletionLimit = limit.share
+      environment.thresholds.deletionLimitRows = limit.leastRows
+    }
     environment.store.places = StorePlaces(
       machine: "machine \(machine)", folder: tokenFolder(machine))
     if plan.asksQuestions {
@@ -203,12 +210,18 @@ final class LifeWorld {
   ) async throws -> SyncReport {
     let edits = device.log
     let client = device.manager.binding.client
+    let isAllowed = plan.deletionLimit == nil || isSettling || syncs % 4 == 0
+    let former = isAllowed ? nil : try device.notes()
     let report =
       plan.asksQuestions
       ? try await questions(device.number).during(device.manager) {
-        try await device.run(extent)
-      } : try await device.run(extent)
+        try await device.run(extent, allowingDeletions: isAllowed)
+      } : try await device.run(extent, allowingDeletions: isAllowed)
     syncs += 1
+    // A device that takes over a whole store has its rows.
+    if let limit = plan.deletionLimit, let former, report.rebootstrap == nil {
+      try device.checkDeletions(since: former, limit)
+    }
     // The device noticed another state of its store before it sealed.
     if report.incarnations.contains(where: {
       $0.ancestor == client && [.copied, .restored, .forked].contains($0.reason)
@@ -331,6 +344,7 @@ final class LifeWorld {
     copy.log = device.log
     copy.sealed = device.sealed
     copy.localTokens = device.localTokens
+    copy.heldNotes = device.heldNotes
     try add(copy)
   }
 
@@ -350,7 +364,8 @@ final class LifeWorld {
       token: (
         tokenFile(device), FileManager.default.contents(atPath: tokenFile(device))
       ),
-      log: device.log, sealed: device.sealed, localTokens: device.localTokens)
+      log: device.log, sealed: device.sealed, localTokens: device.localTokens,
+      heldNotes: device.heldNotes)
     device.copied = device.log.count
     try await reopen(device)
   }
@@ -372,6 +387,7 @@ final class LifeWorld {
     device.copied = backup.log.count
     device.sealed = backup.sealed
     device.localTokens = backup.localTokens
+    device.heldNotes = backup.heldNotes
     if device.hasUnsealedTally(ledger) { ledger.isTallyUncertain = true }
     device.lineage += "r"
     try await reopen(device)
