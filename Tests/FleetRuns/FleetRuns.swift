@@ -47,8 +47,12 @@ struct FleetRuns: AsyncParsableCommand {
       valueName: "features"))
   var without = ""
 
-  @Flag(help: "Let all histories have edits that are too large for a change set.")
-  var large = false
+  @Option(
+    help: ArgumentHelp(
+      "Let all histories have what only some have, separated by commas: "
+        + Self.optional.map(\.name).joined(separator: ", ") + ".",
+      valueName: "features"))
+  var always = ""
 
   @Option(help: "How many histories are simulated at a time.")
   var jobs = min(ProcessInfo.processInfo.activeProcessorCount, 4)
@@ -65,6 +69,11 @@ struct FleetRuns: AsyncParsableCommand {
   @Flag(help: "Print nothing but failures and the result.")
   var quiet = false
 
+  /// The features that every history can have.
+  private static let optional = FleetFeatures.names.filter {
+    FleetFeatures.optional.contains($0.feature)
+  }
+
   func validate() throws {
     guard ["managers", "directly", "both"].contains(mode) else {
       throw ValidationError("--mode is managers, directly, or both.")
@@ -72,6 +81,10 @@ struct FleetRuns: AsyncParsableCommand {
     let names = life ? LifeFeatures.names.map(\.name) : FleetFeatures.names.map(\.name)
     for name in without.split(separator: ",") where !names.contains(String(name)) {
       throw ValidationError("“\(name)” is no feature.")
+    }
+    for name in always.split(separator: ",")
+    where !Self.optional.contains(where: { $0.name == name }) {
+      throw ValidationError("“\(name)” is no such feature.")
     }
     if let devices, devices < 1 { throw ValidationError("--devices is at least 1.") }
     guard jobs > 0, failures > 0, steps > 0 else {
@@ -83,7 +96,9 @@ struct FleetRuns: AsyncParsableCommand {
     var options = Fleet.Options()
     options.devices = devices
     options.steps = steps
-    if large { options.always = .heldEdits }
+    for (name, feature) in Self.optional where always.split(separator: ",").contains(name[...]) {
+      options.always.insert(feature)
+    }
     options.usesManagers = mode == "both" ? nil : mode == "managers"
     for (name, feature) in FleetFeatures.names
     where without.split(separator: ",").contains(name[...]) {
@@ -152,7 +167,7 @@ struct FleetRuns: AsyncParsableCommand {
   private func repeatingCommand(_ seed: UInt64) -> String {
     var words = ["swift run -c release fleet --seed \(seed)"]
     if life { words.append("--life") }
-    if large { words.append("--large") }
+    if !always.isEmpty { words.append("--always \(always)") }
     if let devices { words.append("--devices \(devices)") }
     if steps != Fleet.Options().steps { words.append("--steps \(steps)") }
     if mode != "both" { words.append("--mode \(mode)") }

@@ -9,7 +9,7 @@ package enum Fleet {
   package struct Options: Hashable, Sendable {
     /// The features that schemas and histories may contain.
     package var features = FleetFeatures.all
-    /// The features that every history has, and not only some: ``FleetFeatures/heldEdits``.
+    /// The features that every history has, and not only some, from ``FleetFeatures/optional``.
     package var always: FleetFeatures = []
     /// The number of devices; `nil` draws between 2 and 5.
     package var devices: Int?

@@ -141,11 +141,14 @@ struct LogicalState: Sendable {
     }
   }
 
-  /// Returns the state on a device whose tables have only the columns of a schema. Edits of other
+  /// Returns the state on a device that has only the tables and columns of a schema. Edits of other
   /// columns bring no row back there.
   func known(in schema: FleetSchema) -> LogicalState {
     var known = self
-    for (key, row) in rows where row.isRevived {
+    if schema.tables.count < self.schema.tables.count {
+      known.rows = rows.filter { schema.table($0.key.table) != nil }
+    }
+    for (key, row) in known.rows where row.isRevived {
       known.rows[key]?.isRevived = schema.table(key.table).map(row.isRevived) ?? false
     }
     return known

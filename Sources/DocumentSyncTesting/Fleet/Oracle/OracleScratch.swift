@@ -46,8 +46,8 @@ final class OracleScratch {
     let marks = names.map { _ in "?" }.joined(separator: ", ")
     let insertion =
       names.isEmpty
-      ? "INSERT INTO \(table.name) DEFAULT VALUES"
-      : "INSERT INTO \(table.name) (\(names.joined(separator: ", "))) VALUES (\(marks))"
+      ? "INSERT INTO \(table.name.sql) DEFAULT VALUES"
+      : "INSERT INTO \(table.name.sql) (\(names.map(\.sql).joined(separator: ", "))) VALUES (\(marks))"
     do {
       _ = try database.rows(insertion, names.map { local(values[$0] ?? .null) })
     } catch let refusal as FleetSQLite.Refusal {
@@ -63,7 +63,7 @@ final class OracleScratch {
 
   private func clear(_ table: FleetTable) {
     do {
-      try database.run("DELETE FROM \(table.name)")
+      try database.run("DELETE FROM \(table.name.sql)")
     } catch {
       preconditionFailure("the oracle's own table cannot be emptied: \(error)")
     }
@@ -74,7 +74,7 @@ final class OracleScratch {
   ) throws -> RowIdentity? {
     let terms = unique.terms.map(table.sql).joined(separator: ", ")
     let rows = try database.rows(
-      "SELECT \(terms) FROM \(table.name)" + (unique.condition.map { " WHERE \($0)" } ?? ""))
+      "SELECT \(terms) FROM \(table.name.sql)" + (unique.condition.map { " WHERE \($0)" } ?? ""))
     guard var found = rows.first else { return nil }
     for (index, term) in unique.terms.enumerated() {
       // Compare references by the rows to which they lead.

@@ -43,16 +43,21 @@ struct VisibleRows {
 
   private mutating func readPlain() throws {
     let rows = try database.rows(
-      "SELECT t.wire, k.identity, k.cells, (SELECT group_concat(wire, ' ') FROM "
-        + "(SELECT wire FROM docsync_column WHERE tbl = t.id ORDER BY bit)) "
+      "SELECT t.wire, k.identity, k.cells, t.id "
         + "FROM docsync_kept AS k JOIN docsync_table AS t ON t.id = k.tbl")
     for row in rows {
       guard case .text(let name) = row[0], case .blob(let identity) = row[1],
-        case .blob(let cells) = row[2], case .text(let columns) = row[3],
+        case .blob(let cells) = row[2],
         let table = schema.table(SQLName(String(decoding: name, as: UTF8.self)))
       else { continue }
-      let names = String(decoding: columns, as: UTF8.self).split(separator: " ").map {
-        SQLName($0)
+      let names = try database.rows(
+        "SELECT wire FROM docsync_column WHERE tbl = ? ORDER BY bit", [row[3]]
+      ).map { column in
+        if case .text(let name) = column[0] {
+          SQLName(String(decoding: name, as: UTF8.self))
+        } else {
+          SQLName("")
+        }
       }
       let key = OracleKey(table: table.name, identity: RowIdentity(bytes: identity))
       for (bit, integer) in Self.integers(cells) where bit < names.count {
@@ -143,7 +148,7 @@ struct VisibleRows {
     var rows: [SQLName: [[Value]]] = [:]
     for (table, here) in zip(schema.tables, local.tables) where !table.isLocal {
       rows[table.name] = try database.rows(
-        "SELECT \(here.names(Self.columns(of: table))) FROM \(here.name)"
+        "SELECT \(here.names(Self.columns(of: table))) FROM \(here.name.sql)"
       ).filter { !$0.prefix(table.key.count).contains(.null) }
     }
     return rows

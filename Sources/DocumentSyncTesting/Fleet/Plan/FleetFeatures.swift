@@ -92,14 +92,29 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// The least integer as a real, which columns of integers keep apart from that integer.
   package static let leastReals = FleetFeatures(rawValue: 1 << 56)
 
+  /// Names that must be quoted and are easily taken for others, and such keys.
+  package static let hostileNames = FleetFeatures(rawValue: 1 << 57)
+
+  /// Processes that end during a half of a synchronization.
+  package static let killedHalves = FleetFeatures(rawValue: 1 << 58)
+
+  /// Tables that cannot be synchronized, since they have no primary key.
+  package static let looseTables = FleetFeatures(rawValue: 1 << 59)
+
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
+
+  /// The features that ``Fleet/Options/always`` may contain.
+  package static let optional: FleetFeatures = [
+    .heldEdits, .hostileNames, .killedHalves, .looseTables,
+  ]
 
   /// The features before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
     .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
+    .hostileNames, .killedHalves, .looseTables,
   ])
 
   /// The features by name.
@@ -119,6 +134,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
     ("freeTenants", .freeTenants), ("plainKeys", .plainKeys), ("deletionLimits", .deletionLimits),
     ("heldEdits", .heldEdits),
-    ("halves", .halves), ("leastReals", .leastReals),
+    ("halves", .halves), ("leastReals", .leastReals), ("hostileNames", .hostileNames),
+    ("killedHalves", .killedHalves), ("looseTables", .looseTables),
   ]
 }

@@ -3,6 +3,8 @@ import SyncModel
 /// A change of the schema by ALTER. All devices make the same migrations in the same order, each
 /// device at its own time. Names are those in change sets.
 enum FleetMigration: Hashable, Sendable {
+  /// Adds a table. Of a table of the same name without a primary key it takes over the rows.
+  case addTable(FleetTable)
   /// Adds a column after the others.
   case addColumn(FleetColumn, table: SQLName, FleetReference?)
   /// Drops a column that no constraint names.
@@ -15,6 +17,7 @@ enum FleetMigration: Hashable, Sendable {
   /// The table that the migration changes.
   var table: SQLName {
     switch self {
+    case .addTable(let table): table.name
     case .addColumn(_, let table, _), .dropColumn(_, let table),
       .renameColumn(_, let table, _, _), .renameTable(let table, _, _):
       table
@@ -23,6 +26,9 @@ enum FleetMigration: Hashable, Sendable {
 
   /// Whether the migration drops a column.
   var isRemoval: Bool { if case .dropColumn = self { true } else { false } }
+
+  /// Whether the migration adds a table.
+  var isNewTable: Bool { if case .addTable = self { true } else { false } }
 
   /// The table to which the added column refers.
   var parent: SQLName? {
@@ -34,7 +40,7 @@ enum FleetMigration: Hashable, Sendable {
     switch self {
     case .addColumn(let column, _, _): column.name
     case .dropColumn(let column, _): column
-    case .renameColumn, .renameTable: nil
+    case .renameColumn, .renameTable, .addTable: nil
     }
   }
 }
@@ -75,33 +81,41 @@ struct FleetVersion: Hashable, Sendable {
   /// Returns the statement of a migration on a device; `nil` if the migration is for another
   /// device, or the table or the column does not exist.
   func statement(_ migration: FleetMigration, on device: Int) -> String? {
+    if case .addTable(let table) = migration { return table.sql[0] }
     guard let index = shared.position(of: migration.table) else { return nil }
     let table = local.tables[index]
     switch migration {
+    case .addTable: return nil
     case .addColumn(let column, _, let reference):
       let parent = reference.flatMap { shared.position(of: $0.parent) }.map { local.tables[$0] }
-      return "ALTER TABLE \(table.name) ADD COLUMN \(table.declaration(of: column))"
+      return "ALTER TABLE \(table.name.sql) ADD COLUMN \(table.declaration(of: column))"
         + (reference.flatMap { reference in
           parent.map { " " + table.clause(reference, to: $0) }
         } ?? "")
     case .dropColumn(let name, _):
       return shared.tables[index].position(of: name).map {
-        "ALTER TABLE \(table.name) DROP COLUMN \(table.columns[$0].name)"
+        "ALTER TABLE \(table.name.sql) DROP COLUMN \(table.columns[$0].name.sql)"
       }
     case .renameColumn(let name, _, let new, let only):
       guard only ?? device == device else { return nil }
       return shared.tables[index].position(of: name).map {
-        "ALTER TABLE \(table.name) RENAME COLUMN \(table.columns[$0].name) TO \(new)"
+        "ALTER TABLE \(table.name.sql) RENAME COLUMN \(table.columns[$0].name.sql) TO \(new.sql)"
       }
     case .renameTable(_, let new, let only):
-      return only ?? device == device ? "ALTER TABLE \(table.name) RENAME TO \(new)" : nil
+      return only ?? device == device ? "ALTER TABLE \(table.name.sql) RENAME TO \(new.sql)" : nil
     }
   }
 
   /// Records the effect of the statement that ``statement(_:on:)`` returns.
   mutating func carryOut(_ migration: FleetMigration) {
+    if case .addTable(let table) = migration {
+      shared.tables.append(table)
+      local.tables.append(table)
+      return
+    }
     guard let index = shared.position(of: migration.table) else { return }
     switch migration {
+    case .addTable: break
     case .addColumn(let column, _, let reference):
       for path in [\FleetVersion.shared, \.local] {
         self[keyPath: path].tables[index].columns.append(column)
@@ -150,11 +164,14 @@ extension FleetReference {
 }
 
 extension FleetSchema {
-  /// Returns the schema with all columns that devices ever have, and their references.
+  /// Returns the schema with all tables and columns that devices ever have, and their references.
   func with(_ migrations: [FleetMigration]) -> FleetSchema {
     var version = FleetVersion(self)
     for migration in migrations {
-      if case .addColumn = migration { version.carryOut(migration) }
+      switch migration {
+      case .addColumn, .addTable: version.carryOut(migration)
+      case .dropColumn, .renameColumn, .renameTable: break
+      }
     }
     return version.shared
   }

@@ -29,8 +29,19 @@ struct FleetPlan: Sendable {
   /// Whether the programs hear of the rows that stores change.
   var hearsOfRows = false
 
+  /// Whether programs create tables without a primary key.
+  var hasLooseTables = false
+
   /// Whether devices make halves of synchronizations.
-  var hasHalves: Bool { steps.contains { if case .half = $0 { true } else { false } } }
+  var hasHalves: Bool {
+    steps.contains { step in
+      switch step {
+      case .half: true
+      case .kill(_, _, _, _, let extent): extent != .all
+      default: false
+      }
+    }
+  }
 }
 
 /// An event on one device.
@@ -42,8 +53,9 @@ enum FleetStep: Hashable, Sendable {
   /// The device makes one half of a synchronization.
   case half(device: Int, time: Int64, salt: UInt64, SynchronizeOperation.Extent)
   /// The device begins to synchronize, and its process ends at the given point. Then the process
-  /// starts again and synchronizes.
-  case kill(device: Int, time: Int64, salt: UInt64, point: Int)
+  /// starts again and synchronizes, or does so with the same half.
+  case kill(
+    device: Int, time: Int64, salt: UInt64, point: Int, SynchronizeOperation.Extent = .all)
   /// The device's process ends between two operations and starts again.
   case restart(device: Int)
   /// The device makes its next migration.
@@ -62,7 +74,7 @@ enum FleetStep: Hashable, Sendable {
     switch self {
     case .edit(let device, _), .sync(let device, _, _), .arrivals(let device, _, _),
       .see(let device, _), .hide(let device, _), .half(let device, _, _, _),
-      .kill(let device, _, _, _), .restart(let device),
+      .kill(let device, _, _, _, _), .restart(let device),
       .migrate(let device, _), .remake(let device, _):
       device
     }
@@ -107,22 +119,54 @@ struct FleetRemake: Hashable, Sendable {
   }
 
   private func statements(_ table: FleetTable, create: String) -> [String] {
-    let name = table.name
+    let name = table.name.sql
+    let new = SQLName("new__\(table.name)").sql
+    let rows = SQLName("rows_\(table.name)").sql
     let columns = table.names(table.settable)
     guard dropsFirst else {
-      let body = create.drop { $0 != "(" }
+      let body = create.afterName
       return [
-        "PRAGMA legacy_alter_table = ON", "CREATE TABLE new__\(name) \(body)",
-        "INSERT INTO new__\(name) (\(columns)) SELECT \(columns) FROM \(name)",
-        "DROP TABLE \(name)", "ALTER TABLE new__\(name) RENAME TO \(name)",
+        "PRAGMA legacy_alter_table = ON", "CREATE TABLE \(new) \(body)",
+        "INSERT INTO \(new) (\(columns)) SELECT \(columns) FROM \(name)",
+        "DROP TABLE \(name)", "ALTER TABLE \(new) RENAME TO \(name)",
         "PRAGMA legacy_alter_table = OFF",
       ]
     }
     return [
-      "CREATE TEMP TABLE rows_\(name) AS SELECT \(columns) FROM \(name)", "DROP TABLE \(name)",
-      create, "INSERT INTO \(name) (\(columns)) SELECT \(columns) FROM temp.rows_\(name)",
-      "DROP TABLE temp.rows_\(name)",
+      "CREATE TEMP TABLE \(rows) AS SELECT \(columns) FROM \(name)", "DROP TABLE \(name)",
+      create, "INSERT INTO \(name) (\(columns)) SELECT \(columns) FROM temp.\(rows)",
+      "DROP TABLE temp.\(rows)",
     ]
+  }
+}
+
+extension String {
+  /// What follows the name of the table in the statement that creates it.
+  fileprivate var afterName: String {
+    let closing: [UInt8: UInt8] = [
+      UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "`"): UInt8(ascii: "`"),
+      UInt8(ascii: "["): UInt8(ascii: "]"),
+    ]
+    var end: UInt8?
+    let rest = utf8.drop { byte in
+      if let closer = end {
+        if byte == closer { end = nil }
+        return true
+      }
+      end = closing[byte]
+      return byte != UInt8(ascii: "(")
+    }
+    return String(decoding: rest, as: UTF8.self)
+  }
+
+  /// Returns whether the text contains another, byte by byte.
+  func hasBytes(_ other: String) -> Bool {
+    let bytes = Array(utf8)
+    let wanted = Array(other.utf8)
+    guard bytes.count >= wanted.count else { return false }
+    return (0...(bytes.count - wanted.count)).contains { start in
+      bytes[start..<(start + wanted.count)].elementsEqual(wanted)
+    }
   }
 }
 

@@ -21,12 +21,12 @@ extension FleetTable {
     if !scratch { parts += references.filter(\.isEnforced).map(clause) }
     let options = [isStrict ? "STRICT" : nil, isWithoutRowid ? "WITHOUT ROWID" : nil]
       .compactMap { $0 }
-    return "CREATE TABLE \(name) (\(parts.joined(separator: ", ")))"
+    return "CREATE TABLE \(name.sql) (\(parts.joined(separator: ", ")))"
       + (options.isEmpty ? "" : " " + options.joined(separator: ", "))
   }
 
   private func declaration(_ column: FleetColumn, isKey: Bool) -> String {
-    var words = [column.name.text]
+    var words = [column.name.sql]
     // Outside of STRICT tables, `ANY` means something else.
     if column.type != .any || isStrict { words.append(column.type.rawValue) }
     if isKey { words.append("PRIMARY KEY" + (isAutoincrement ? " AUTOINCREMENT" : "")) }
@@ -44,14 +44,15 @@ extension FleetTable {
 
   /// Returns the REFERENCES clause for the declaration of a column that refers to a table.
   func clause(_ reference: FleetReference, to parent: FleetTable) -> String {
-    actions(of: reference, "REFERENCES \(parent.name) (\(parent.names(reference.parentColumns)))")
+    actions(
+      of: reference, "REFERENCES \(parent.name.sql) (\(parent.names(reference.parentColumns)))")
   }
 
   private func clause(_ reference: FleetReference) -> String {
     actions(
       of: reference,
-      "FOREIGN KEY (\(names(reference.columns))) REFERENCES \(reference.parent)"
-        + " (\(reference.parentNames.joined(separator: ", ")))")
+      "FOREIGN KEY (\(names(reference.columns))) REFERENCES \(reference.parent.sql)"
+        + " (\(reference.parentNames.map(\.sql).joined(separator: ", ")))")
   }
 
   private func actions(of reference: FleetReference, _ words: String) -> String {
@@ -63,7 +64,8 @@ extension FleetTable {
 
   private func createIndex(_ unique: FleetUnique) -> String {
     let terms = unique.terms.map(sql)
-    return "CREATE UNIQUE INDEX \(unique.name) ON \(name) (\(terms.joined(separator: ", ")))"
+    return
+      "CREATE UNIQUE INDEX \(unique.name.sql) ON \(name.sql) (\(terms.joined(separator: ", ")))"
       + (unique.condition.map { " WHERE \($0)" } ?? "")
   }
 
@@ -71,14 +73,14 @@ extension FleetTable {
   func sql(_ term: FleetUnique.Term) -> String {
     switch term {
     case .column(let column, let collation):
-      columns[column].name.text
+      columns[column].name.sql
         + (collation == columns[column].collation ? "" : " COLLATE \(collation.sqlName)")
     case .expression(let expression): expression
     }
   }
 
   func names(_ positions: [Int]) -> String {
-    positions.map { columns[$0].name.text }.joined(separator: ", ")
+    positions.map { columns[$0].name.sql }.joined(separator: ", ")
   }
 }
 

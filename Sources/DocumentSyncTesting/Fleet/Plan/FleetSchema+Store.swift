@@ -4,6 +4,7 @@ extension FleetSchema {
   /// The configuration with which stores with this schema are put under sync.
   var configuration: StoreConfiguration {
     var configuration = StoreConfiguration()
+    for table in looseTables { configuration.excludedTables.insert(table.name) }
     for table in tables {
       if table.isLocal { configuration.excludedTables.insert(table.name) }
       let local = table.columns.filter(\.isLocal).map(\.name)
@@ -59,7 +60,8 @@ extension FleetSchema {
   /// The number of rows in all synchronized tables.
   func rowCount(in database: FleetSQLite) throws -> Int {
     try synchronized.reduce(0) { sum, table in
-      guard case .integer(let count) = try database.rows("SELECT count(*) FROM \(table.name)")[0][0]
+      guard
+        case .integer(let count) = try database.rows("SELECT count(*) FROM \(table.name.sql)")[0][0]
       else { return sum }
       return sum + Int(count)
     }
@@ -73,9 +75,9 @@ extension FleetSchema {
     guard try database.rows("PRAGMA foreign_key_check").isEmpty else { return false }
     guard hasKeys else { return true }
     return try synchronized.filter(\.canLoseKeys).allSatisfy { table in
-      let condition = table.key.map { "\(table.columns[$0].name) IS NULL" }
+      let condition = table.key.map { "\(table.columns[$0].name.sql) IS NULL" }
       return try database.rows(
-        "SELECT 1 FROM \(table.name) WHERE \(condition.joined(separator: " OR ")) LIMIT 1"
+        "SELECT 1 FROM \(table.name.sql) WHERE \(condition.joined(separator: " OR ")) LIMIT 1"
       ).isEmpty
     }
   }

@@ -6,8 +6,12 @@ struct FleetSchema: Hashable, Sendable {
   /// The application's own triggers, as SQL. Their changes are ordinary edits, so the oracle need
   /// not know the triggers.
   var triggers: [String] = []
+  /// Tables without a primary key, which are excluded.
+  var looseTables: [LooseTable] = []
   /// Whether programs write values at the limits.
   var hasOddValues = false
+  /// Whether it has names that must be quoted and are easily taken for others, and such keys.
+  var hasHostileNames = false
   /// Whether text is stored in UTF-16.
   var isWide = false
 
@@ -16,8 +20,15 @@ struct FleetSchema: Hashable, Sendable {
 
   init(tables: [FleetTable]) { self.tables = tables }
 
+  /// A table without a primary key.
+  struct LooseTable: Hashable, Sendable {
+    var name: SQLName
+    /// The statement that creates it.
+    var sql: String
+  }
+
   /// The statements that create the schema.
-  var sql: [String] { tables.flatMap(\.sql) + triggers }
+  var sql: [String] { tables.flatMap(\.sql) + looseTables.map(\.sql) + triggers }
 
   func table(_ name: SQLName) -> FleetTable? { tables.first { $0.name == name } }
 

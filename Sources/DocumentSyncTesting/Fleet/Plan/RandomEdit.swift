@@ -68,6 +68,14 @@ struct RandomEdit {
     }
   }
 
+  /// Returns the values that a key can have in this schema.
+  private func keys(_ column: FleetColumn) -> [String] {
+    guard schema.hasHostileNames, column.type == .text else { return Self.keys(column) }
+    // SQLite tells these apart, whatever the collation.
+    let others = ["'\u{C4}'", "'\u{E4}'", "'A\u{308}'", "'k''\"'"]
+    return Self.keys(column) + others
+  }
+
   /// Draws the statements that a program runs together.
   func draw(_ dice: inout Dice) -> [String] {
     switch dice.below(100) {
@@ -87,7 +95,7 @@ struct RandomEdit {
     let missing = dice.pick(table.key.filter { !table.columns[$0].isNotNull })
     let columns = table.settable
     let values = columns.map { $0 == missing ? "NULL" : value($0, of: table, &dice) }
-    return "INSERT INTO \(table.name) (\(table.names(columns))) VALUES "
+    return "INSERT INTO \(table.name.sql) (\(table.names(columns))) VALUES "
       + "(\(values.joined(separator: ", ")))"
   }
 
@@ -115,7 +123,7 @@ struct RandomEdit {
       }
     }
     let first = offset + 10 + dice.below(40)
-    return "INSERT OR IGNORE INTO \(table.name) (\(table.names(columns))) "
+    return "INSERT OR IGNORE INTO \(table.name.sql) (\(table.names(columns))) "
       + "WITH n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(first + count)) "
       + "SELECT \(values.joined(separator: ", ")) FROM n"
   }
@@ -131,7 +139,7 @@ struct RandomEdit {
     var body = shared.statement(&dice)
     while body.contains("DEFAULT VALUES") { body = shared.statement(&dice) }
     let time = dice.pick(["AFTER", "AFTER", "BEFORE"])
-    return "CREATE TRIGGER \(name) \(time) \(event) ON \(table) BEGIN \(body); END"
+    return "CREATE TRIGGER \(name) \(time) \(event) ON \(table.sql) BEGIN \(body); END"
   }
 
   private func statement(_ dice: inout Dice) -> String {
@@ -144,11 +152,11 @@ struct RandomEdit {
     case 33..<42: return upsert(table, &dice)
     case 42..<72: return update(table, &dice)
     case 72..<78: return keyUpdate(of: table, &dice)
-    case 78..<96: return "DELETE FROM \(table.name) WHERE \(condition(table, &dice))"
+    case 78..<96: return "DELETE FROM \(table.name.sql) WHERE \(condition(table, &dice))"
     default:
       let column = table.columns[dice.pick(table.settable)].name
-      return "DELETE FROM \(table.name) WHERE \(column) IS NOT NULL AND rowid % 2 = 0"
-        .replacing("rowid", with: table.columns[table.key[0]].name.text)
+      let key = table.columns[table.key[0]].name
+      return "DELETE FROM \(table.name.sql) WHERE \(column.sql) IS NOT NULL AND \(key.sql) % 2 = 0"
     }
   }
 
@@ -166,11 +174,11 @@ struct RandomEdit {
       columns.append(column)
     }
     if let key = table.integerKey, dice.chance(60) { columns.removeAll { $0 == key } }
-    guard !columns.isEmpty else { return "\(verb) INTO \(table.name) DEFAULT VALUES" }
+    guard !columns.isEmpty else { return "\(verb) INTO \(table.name.sql) DEFAULT VALUES" }
     let rows = (0..<(dice.chance(80) ? 1 : 2)).map { _ in
       "(" + columns.map { value($0, of: table, &dice) }.joined(separator: ", ") + ")"
     }
-    return "\(verb) INTO \(table.name) (\(table.names(columns))) VALUES "
+    return "\(verb) INTO \(table.name.sql) (\(table.names(columns))) VALUES "
       + rows.joined(separator: ", ")
   }
 
@@ -184,7 +192,7 @@ struct RandomEdit {
     let verb = dice.pick(weighted: [
       (80, "UPDATE"), (canReplace(table) ? 14 : 0, "UPDATE OR REPLACE"), (6, "UPDATE OR IGNORE"),
     ])
-    return "\(verb) \(table.name) SET \(assignments(table, excluded: false, &dice)) "
+    return "\(verb) \(table.name.sql) SET \(assignments(table, excluded: false, &dice)) "
       + "WHERE \(condition(table, &dice))"
   }
 
@@ -209,7 +217,7 @@ struct RandomEdit {
     guard features.contains(.keyChanges) else { return update(table, &dice) }
     let column = dice.pick(table.key + (table.localKey.map { [$0] } ?? []))
     let verb = dice.chance(80) || !canReplace(table) ? "UPDATE" : "UPDATE OR REPLACE"
-    return "\(verb) \(table.name) SET \(table.columns[column].name) = "
+    return "\(verb) \(table.name.sql) SET \(table.columns[column].name.sql) = "
       + "\(value(column, of: table, &dice)) WHERE \(condition(table, &dice))"
   }
 
@@ -220,7 +228,7 @@ struct RandomEdit {
     if columns.isEmpty { columns = table.key }
     let chosen = dice.shuffled(columns).prefix(dice.chance(70) ? 1 : 2)
     return chosen.map { column in
-      let name = table.columns[column].name
+      let name = table.columns[column].name.sql
       if excluded, dice.chance(50) { return "\(name) = excluded.\(name)" }
       if table.columns[column].type == .integer, dice.chance(15) { return "\(name) = \(name) + 1" }
       return "\(name) = \(value(column, of: table, &dice))"
@@ -231,11 +239,11 @@ struct RandomEdit {
     if dice.chance(6) { return "1" }
     if dice.chance(15) {
       let column = dice.pick(table.settable)
-      return "\(table.columns[column].name) IS \(value(column, of: table, &dice))"
+      return "\(table.columns[column].name.sql) IS \(value(column, of: table, &dice))"
     }
     let key = table.localKey.map { dice.chance(50) ? [$0] : table.key } ?? table.key
     return key.prefix(dice.chance(80) ? 2 : 1).map { column in
-      "\(table.columns[column].name) = \(value(column, of: table, &dice))"
+      "\(table.columns[column].name.sql) = \(value(column, of: table, &dice))"
     }.joined(separator: " AND ")
   }
 
@@ -251,23 +259,23 @@ struct RandomEdit {
     }
     guard !candidates.isEmpty else { return nil }
     let (table, column) = dice.pick(candidates)
-    let name = table.columns[column].name
+    let name = table.columns[column].name.sql
     let (one, two) = (value(column, of: table, &dice), value(column, of: table, &dice))
     return [
-      "UPDATE \(table.name) SET \(name) = NULL WHERE \(name) = \(one)",
-      "UPDATE \(table.name) SET \(name) = \(one) WHERE \(name) = \(two)",
-      "UPDATE \(table.name) SET \(name) = \(two) WHERE \(name) IS NULL",
+      "UPDATE \(table.name.sql) SET \(name) = NULL WHERE \(name) = \(one)",
+      "UPDATE \(table.name.sql) SET \(name) = \(one) WHERE \(name) = \(two)",
+      "UPDATE \(table.name.sql) SET \(name) = \(two) WHERE \(name) IS NULL",
     ]
   }
 
   /// Draws statements by which two rows swap their keys, or the values that identify them.
   private func keySwap(_ table: FleetTable, _ dice: inout Dice) -> [String] {
     let column = dice.pick(table.key + (table.localKey.map { [$0] } ?? []))
-    let name = table.columns[column].name
+    let name = table.columns[column].name.sql
     let (one, two) = (value(column, of: table, &dice), value(column, of: table, &dice))
     let other = table.columns[column].type == .text ? "'~'" : "99"
     return [(one, other), (two, one), (other, two)].map { old, new in
-      "UPDATE \(table.name) SET \(name) = \(new) WHERE \(name) = \(old)"
+      "UPDATE \(table.name.sql) SET \(name) = \(new) WHERE \(name) = \(old)"
     }
   }
 
@@ -287,13 +295,13 @@ struct RandomEdit {
       // rows.
       let key = dice.pick(["1", "2", "3"])
       let referred = schema.table(parent)
-      let name = referred?.integerKey.flatMap { referred?.columns[$0].name.text } ?? "id"
-      return "(SELECT \(name) FROM \(parent) WHERE \(name) = \(key))"
+      let name = referred?.integerKey.flatMap { referred?.columns[$0].name.sql } ?? "id"
+      return "(SELECT \(name) FROM \(parent.sql) WHERE \(name) = \(key))"
     }
     if table.localKey != column, let value = large?.value(column, of: table, &dice) { return value }
     if table.key.contains(column) || table.localKey == column {
       if table.canLoseKeys, dice.chance(12) { return "NULL" }
-      return dice.pick(Self.keys(table.columns[column]))
+      return dice.pick(keys(table.columns[column]))
     }
     if dice.chance(table.columns[column].isNotNull ? 3 : 15) { return "NULL" }
     if schema.hasOddValues, canBeOdd(column, table), dice.chance(20) {
@@ -321,6 +329,6 @@ struct RandomEdit {
     else { return ["NULL"] }
     let target = reference.parentColumns[position]
     return parent.key.contains(target) || parent.localKey == target
-      ? Self.keys(parent.columns[target]) : Self.literals(parent.columns[target].type)
+      ? keys(parent.columns[target]) : Self.literals(parent.columns[target].type)
   }
 }

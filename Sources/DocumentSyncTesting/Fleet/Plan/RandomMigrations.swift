@@ -24,7 +24,9 @@ struct RandomMigrations {
   ///
   /// - Parameter canDrop: Whether columns may be dropped. They may not if a store may have no whole
   ///   store for comparison.
-  mutating func draw(_ schema: FleetSchema, _ devices: [Int], canDrop: Bool) {
+  mutating func draw(
+    _ schema: FleetSchema, _ devices: [Int], canDrop: Bool, _ names: inout RandomNames
+  ) {
     guard features.contains(.alters), !schema.synchronized.isEmpty else { return }
     let hasMigrations = dice.chance(30)
     let hasRegisterColumns =
@@ -33,12 +35,13 @@ struct RandomMigrations {
     guard hasMigrations || hasRegisterColumns else { return }
     for device in devices { versions[device] = FleetVersion(schema) }
     var version = FleetVersion(schema)
-    if hasMigrations { drawMigrations(schema, &version, devices, canDrop: canDrop) }
+    if hasMigrations { drawMigrations(schema, &version, devices, canDrop: canDrop, &names) }
     if hasRegisterColumns { drawRegisterColumns(&version, canDrop: canDrop) }
   }
 
   private mutating func drawMigrations(
-    _ schema: FleetSchema, _ version: inout FleetVersion, _ devices: [Int], canDrop: Bool
+    _ schema: FleetSchema, _ version: inout FleetVersion, _ devices: [Int], canDrop: Bool,
+    _ names: inout RandomNames
   ) {
     for number in 1...dice.pick([1, 2, 3, 4]) {
       let table = dice.pick(version.shared.synchronized)
@@ -47,11 +50,11 @@ struct RandomMigrations {
       let column = dice.pick(schema.table(table.name)?.columns ?? table.columns).name
       let migration: FleetMigration? =
         switch dice.below(100) {
-        case 0..<40: addition(number, to: table, version.shared)
+        case 0..<40: addition(names.migrated("x\(number)"), to: table, version.shared)
         case 40..<60: canDrop ? removal(from: table, version.shared) : nil
         case 60..<80:
-          .renameColumn(column, table: table.name, to: "c\(number)", device: only)
-        default: .renameTable(table.name, to: "s\(number)", device: only)
+          .renameColumn(column, table: table.name, to: names.migrated("c\(number)"), device: only)
+        default: .renameTable(table.name, to: names.migrated("s\(number)"), device: only)
         }
       guard let migration else { continue }
       migrations.append(migration)
@@ -72,11 +75,17 @@ struct RandomMigrations {
       }
       if registerDice.chance(70), let table = version.shared.table(name) {
         let addition = Self.addition(
-          10 + index, to: table, version.shared, features, &registerDice)
+          "x\(10 + index)", to: table, version.shared, features, &registerDice)
         migrations.append(addition)
         version.carryOut(addition)
       }
     }
+  }
+
+  /// Adds a migration after the others.
+  mutating func add(_ migration: FleetMigration, _ schema: FleetSchema, _ devices: [Int]) {
+    if migrations.isEmpty { for device in devices { versions[device] = FleetVersion(schema) } }
+    migrations.append(migration)
   }
 
   /// The schema of a device as far as it has migrated; `nil` if it never does.
@@ -98,17 +107,17 @@ struct RandomMigrations {
   /// Draws the addition of a column. The rows of the table must not be one register: a device
   /// without the column could not write all of such a row.
   private mutating func addition(
-    _ number: Int, to table: FleetTable, _ schema: FleetSchema
+    _ name: SQLName, to table: FleetTable, _ schema: FleetSchema
   ) -> FleetMigration? {
-    table.hasWholeRows ? nil : Self.addition(number, to: table, schema, features, &dice)
+    table.hasWholeRows ? nil : Self.addition(name, to: table, schema, features, &dice)
   }
 
   private static func addition(
-    _ number: Int, to table: FleetTable, _ schema: FleetSchema, _ features: FleetFeatures,
+    _ name: SQLName, to table: FleetTable, _ schema: FleetSchema, _ features: FleetFeatures,
     _ dice: inout Dice
   ) -> FleetMigration {
     var column = FleetColumn(
-      name: "x\(number)",
+      name: name,
       type: dice.pick(weighted: [(40, .integer), (40, .text), (10, .real), (10, .any)]))
     if column.type == .text, dice.chance(20) { column.collation = .nocase }
     let parents = schema.synchronized.filter { $0.hasSurrogateKey }
@@ -147,7 +156,7 @@ struct RandomMigrations {
           + unique.terms.map { if case .expression(let text) = $0 { text } else { "" } }
       }
     let free = table.columns.indices.filter { column in
-      let name = table.columns[column].name.text
+      let name = table.columns[column].name
       return !table.key.contains(column) && table.localKey != column
         && table.columns[column].generated == nil
         && !table.references.contains { $0.columns.contains(column) }
@@ -157,18 +166,20 @@ struct RandomMigrations {
             $0.parent == table.name && $0.parentColumns.contains(column)
           }
         }
-        && !texts.contains { words(of: $0).contains(name) }
+        && !texts.contains {
+          words(of: $0).contains(name) || $0.hasBytes(name.sql) && name.sql != name.text
+        }
     }
     guard free.count > 1 else { return nil }
     return .dropColumn(table.columns[dice.pick(free)].name, table: table.name)
   }
 
   /// Returns the names and other words in an expression.
-  private static func words(of text: String) -> Set<String> {
+  private static func words(of text: String) -> Set<SQLName> {
     Set(
       text.utf8.split { byte in
         byte < 128 && byte != UInt8(ascii: "_") && !(48...57).contains(byte)
           && !(65...90).contains(byte & 0xDF)
-      }.map { String(decoding: $0, as: UTF8.self) })
+      }.map { SQLName(String(decoding: $0, as: UTF8.self)) })
   }
 }

@@ -13,6 +13,7 @@ struct RandomPlan {
   private var isLively: Bool
   private var migrations: RandomMigrations
   private var held: RandomHeldEdits
+  private var names: RandomNames
 
   init(seed: UInt64, options: Fleet.Options) {
     self.seed = seed
@@ -22,6 +23,7 @@ struct RandomPlan {
     isLively = moods.chance(50)
     migrations = RandomMigrations(seed: seed, features: options.features)
     held = RandomHeldEdits(seed: seed, options: options)
+    names = RandomNames(seed: seed, options: options)
   }
 
   mutating func draw() throws -> FleetPlan {
@@ -39,6 +41,9 @@ struct RandomPlan {
     merging.drawTypes(&schema)
     var plainKeys = RandomPlainKeys(seed: seed, features: options.features)
     plainKeys.draw(&schema)
+    names.draw(&schema)
+    var loose = RandomLooseTables(seed: seed, options: options, &names)
+    loose.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers += (1...2).map { edits.trigger("trigger\($0)", &dice) }
@@ -68,7 +73,9 @@ struct RandomPlan {
       isLively = true
     }
     held.add(to: &start, schema)
-    migrations.draw(schema, devices, canDrop: usesManagers)
+    start += loose.start()
+    migrations.draw(schema, devices, canDrop: usesManagers, &names)
+    if let migration = loose.migration() { migrations.add(migration, schema, devices) }
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
     while isLong, size.goesOn(after: steps) {
       appendExchange(to: &steps, devices, edits, &size)
@@ -78,20 +85,21 @@ struct RandomPlan {
       remakes.draw(
         into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     }
+    loose.draw(into: &steps, devices, schema)
     // A store reads the former state of a column from files that the device has seen.
     if usesManagers, !migrations.migrations.isEmpty {
       steps.removeAll { if case .hide = $0 { true } else { false } }
     }
     steps = circumstances.interrupt(steps)
-    var halves = RandomHalves(seed: seed, features: options.features)
+    var halves = RandomHalves(seed: seed, options: options)
     let hearsOfRows = halves.hearsOfRows()
-    steps = halves.halve(steps, devices)
+    steps = halves.kill(halves.halve(steps, devices))
     return FleetPlan(
       seed: seed, schema: schema, start: start, rowsWithoutKey: missing.rows(schema, edits),
       devices: devices, usesManagers: usesManagers, steps: steps,
       policies: merging.policies(of: devices, schema),
       circumstances: drawnCircumstances, migrations: migrations.migrations, isLong: isLong,
-      hearsOfRows: hearsOfRows)
+      hearsOfRows: hearsOfRows, hasLooseTables: loose.isDrawn)
   }
 
   /// Lets a device make its next migration, if it is time for that. Returns the edits of its

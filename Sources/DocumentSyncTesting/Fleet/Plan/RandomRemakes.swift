@@ -32,7 +32,7 @@ struct RandomRemakes {
         steps.insert(.remake(device: device, remake), at: index)
       } else {
         let others =
-          table.sql.dropFirst() + schema.triggers.filter { $0.contains(" ON \(table.name) ") }
+          table.sql.dropFirst() + schema.triggers.filter { $0.hasBytes(" ON \(table.name.sql) ") }
         let edit = remake.edit(table, create: table.sql[0], others: Array(others))
         steps.insert(.edit(device: device, edit), at: index)
       }
@@ -49,7 +49,7 @@ struct RandomRemakes {
   }
 
   /// Returns the last time of a device's clock, in milliseconds since 1970.
-  private static func time(of device: Int, in steps: ArraySlice<FleetStep>) -> Int64 {
+  static func time(of device: Int, in steps: ArraySlice<FleetStep>) -> Int64 {
     for step in steps.reversed() where step.device == device {
       switch step {
       case .edit(_, let edit): return edit.time

@@ -115,17 +115,17 @@ extension FleetDevice {
     let threshold = RandomEdit.Large.threshold
     for table in version.local.synchronized.reversed() {
       for column in table.settable {
-        let name = table.columns[column].name
+        let name = table.columns[column].name.sql
         let isLarge = "length(\(name)) > \(threshold)"
         guard ![.integer, .real].contains(table.columns[column].type),
-          try !program.rows("SELECT 1 FROM \(table.name) WHERE \(isLarge) LIMIT 1").isEmpty
+          try !program.rows("SELECT 1 FROM \(table.name.sql) WHERE \(isLarge) LIMIT 1").isEmpty
         else { continue }
-        var statements = ["DELETE FROM \(table.name) WHERE \(isLarge)"]
+        var statements = ["DELETE FROM \(table.name.sql) WHERE \(isLarge)"]
         if !table.key.contains(column) {
           let values = RandomEdit.literals(table.columns[column].type) + ["NULL"]
           statements.insert(
             contentsOf: values.map {
-              "UPDATE OR IGNORE \(table.name) SET \(name) = \($0) WHERE \(isLarge)"
+              "UPDATE OR IGNORE \(table.name.sql) SET \(name) = \($0) WHERE \(isLarge)"
             },
             at: 0)
         }

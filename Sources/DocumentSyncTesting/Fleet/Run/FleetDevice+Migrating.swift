@@ -16,7 +16,8 @@ extension FleetDevice {
       hasDropped = false
     }
     migrated += 1
-    guard let statement = version.statement(migration, on: number) else { return }
+    guard var statement = version.statement(migration, on: number) else { return }
+    if case .addTable(let table) = migration { statement = try creation(of: table) }
     clock.time = time
     try program.run("PRAGMA foreign_keys = ON")
     let twin = try currentTwin()
@@ -41,7 +42,7 @@ extension FleetDevice {
     hasDropped = true
     let objects = try program.rows(
       "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL "
-        + "AND name NOT LIKE 'docsync%' ORDER BY type = 'table' DESC, rowid",
+        + "AND name NOT GLOB 'docsync_*' ORDER BY type = 'table' DESC, rowid",
       [.text(Array(table.name.text.utf8))]
     ).map { row in
       if case .text(let sql) = row[0] { String(decoding: sql, as: UTF8.self) } else { "" }
@@ -67,6 +68,8 @@ extension FleetDevice {
   /// Records that an added column has its default in all rows.
   private func note(_ migration: FleetMigration) throws {
     scratch = try OracleScratch(schema: version.shared)
+    // Stored rows of it arrive when the store is opened.
+    if migration.isNewTable { arrived[migration.table] = [:] }
     guard case .addColumn(let column, let name, _) = migration,
       let table = version.shared.table(name), let position = table.position(of: column.name)
     else { return }

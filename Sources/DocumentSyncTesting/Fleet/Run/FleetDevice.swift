@@ -285,7 +285,7 @@ final class FleetDevice {
     let former = extent == .fetching ? try FormerRows(program, version) : nil
     var check = try editCheck()
     if limit != nil { edited = check.rows }
-    if let point { try await synchronize(salt: salt, endingAfter: point, check) }
+    if let point { try await synchronize(salt: salt, extent, endingAfter: point, check) }
     let before = try store.appliedVector()
     let isIdle = try await synchronizeOnce(salt: salt, extent, check)
     let applied = try store.appliedVector()
@@ -364,7 +364,8 @@ final class FleetDevice {
 
   /// Begins to synchronize. The process ends at `point` and starts again.
   private func synchronize(
-    salt: UInt64, endingAfter point: Int, _ check: EditCheck
+    salt: UInt64, _ extent: SynchronizeOperation.Extent, endingAfter point: Int,
+    _ check: EditCheck
   ) async throws {
     let files = Locked<[String: Data]>([:])
     let path = store.path
@@ -373,7 +374,7 @@ final class FleetDevice {
       files.withLock { $0 = content }
     }
     var failure: (any Error)?
-    do { _ = try await synchronizeOnce(salt: salt, .all, check) } catch { failure = error }
+    do { _ = try await synchronizeOnce(salt: salt, extent, check) } catch { failure = error }
     guard clock.kill.disarm() else {
       if let failure { throw failure }
       return

@@ -32,6 +32,9 @@ package struct FleetFailure: Hashable, Sendable, Error {
     case told
     /// One half of a synchronization did what belongs to the other.
     case half
+    /// A table that cannot be synchronized has other rows after a synchronization, or other devices
+    /// have heard of it.
+    case loose
     /// A statement has another result than without our triggers.
     case twin
     /// The product threw an error with this code.

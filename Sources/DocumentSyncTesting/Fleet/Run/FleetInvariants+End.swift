@@ -12,7 +12,9 @@ extension FleetInvariants {
       in: first.state, shown: Set(first.shown.keys)
     ).filter { loss in
       // A store stores the values of columns that it does not have, but does not compare them.
-      !plan.migrations.contains { $0.table == loss.row.table && $0.column == loss.column }
+      !plan.migrations.contains {
+        $0.table == loss.row.table && ($0.column == loss.column || $0.isNewTable)
+      }
     }
     guard !lost.isEmpty else { return }
     for device in devices {

@@ -18,12 +18,16 @@ struct FleetInvariants {
   ) async throws -> Bool {
     let isIdle: Bool
     let before = extent == .fetching ? world.memory.items : [:]
+    let loose = plan.hasLooseTables ? try device.looseTables() : [:]
     do {
       isIdle = try await device.synchronize(salt: salt, extent, killedAfter: point)
     } catch let failure as FleetFailure {
       throw failure
     } catch let error {
       throw FleetFailure(throwing: error, "device \(device.number) cannot synchronize: ")
+    }
+    if plan.hasLooseTables {
+      try device.checkLooseTables(since: loose, plan.schema, isWhole: extent == .all)
     }
     if extent == .fetching {
       guard world.memory.items == before else {
@@ -70,6 +74,7 @@ struct FleetInvariants {
       found.allSatisfy({
         $0.kind == .rowWithoutKey || $0.kind == kind
           || $0.kind == .editTooLarge && device.limit != nil
+          || $0.kind == .schemaUnsuitable && plan.hasLooseTables
       })
     else {
       throw FleetFailure(
@@ -114,9 +119,20 @@ struct FleetInvariants {
             "device \(device.number) has change set \(wanted) of device \(author), which was "
               + "never published")
         }
+        try checkTables(of: set, by: author)
         device.state.merge(set)
         try checkCauses(of: set, vector, device)
       }
+    }
+  }
+
+  /// Checks that a change set has only rows of tables that are synchronized.
+  private func checkTables(of set: SyncChangeSet, by author: Int) throws {
+    guard plan.hasLooseTables else { return }
+    let schema = plan.schema.with(plan.migrations)
+    for changes in set.tables where schema.table(changes.table) == nil {
+      throw FleetFailure(
+        .loose, "device \(author) has sent rows of \(changes.table), which has no key")
     }
   }
 

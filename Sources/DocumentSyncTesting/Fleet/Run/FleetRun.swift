@@ -115,10 +115,11 @@ final class FleetRun {
       _ = try await FleetInvariants(world).synchronize(device, salt: salt, extent)
       outcome.syncs += 1
       noteRows(of: device)
-    case .kill(_, let time, let salt, let point):
+    case .kill(_, let time, let salt, let point, let extent):
       device.clock.time = time
       outcome.steps.append(step)
-      _ = try await FleetInvariants(world).synchronize(device, salt: salt, killedAfter: point)
+      _ = try await FleetInvariants(world).synchronize(
+        device, salt: salt, extent, killedAfter: point)
       outcome.syncs += 1
       noteRows(of: device)
     case .restart:

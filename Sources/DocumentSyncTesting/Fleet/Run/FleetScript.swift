@@ -1,3 +1,4 @@
+import DocumentSync
 import SyncModel
 
 /// A history as text that a person can read and repeat by hand.
@@ -55,10 +56,11 @@ struct FleetScript {
         ? edit.statements : ["BEGIN"] + edit.statements + ["COMMIT"]
       return [" at \(edit.time)\(mode): \(statements.joined(separator: "; "));"]
     case .sync(_, let time, _): return [" at \(time): sync"]
-    case .half(_, let time, _, let extent):
-      return [" at \(time): \(extent == .fetching ? "fetches" : "sends") changes"]
-    case .kill(_, let time, _, let point):
-      return [" at \(time): sync, ends at point \(point), begins again and syncs"]
+    case .half(_, let time, _, let extent): return [" at \(time): \(extent.text)"]
+    case .kill(_, let time, _, let point, let extent):
+      return [
+        " at \(time): \(extent.text), ends at point \(point), begins again and does the same"
+      ]
     case .restart: return [" begins again"]
     case .migrate(_, let time): return [" at \(time): makes its next migration"]
     case .remake(_, let remake):
@@ -67,6 +69,16 @@ struct FleetScript {
     case .arrivals(_, let percent, _): return [" sees \(percent) % of what is there"]
     case .see(_, let file): return [" sees \(file)"]
     case .hide: return [" no longer sees one of the files"]
+    }
+  }
+}
+
+extension SynchronizeOperation.Extent {
+  fileprivate var text: String {
+    switch self {
+    case .all: "sync"
+    case .fetching: "fetches changes"
+    case .sending: "sends changes"
     }
   }
 }

@@ -38,28 +38,32 @@ final class FleetTwin {
       try database.rows("SELECT name FROM pragma_table_list WHERE schema = 'device' AND wr"))
     let schema = try database.rows(
       "SELECT type, name, sql FROM device.sqlite_schema WHERE sql IS NOT NULL "
-        + "AND name NOT LIKE 'docsync%' AND name NOT LIKE 'sqlite%' ORDER BY rowid")
+        + "AND name NOT GLOB 'docsync_*' AND name NOT GLOB 'sqlite_*' ORDER BY rowid")
     var tables: [Table] = []
     for values in schema where Self.text(values[0]) == "table" {
       let object = values.map(Self.text)
       try database.run(object[2])
       let columns = try database.rows(
-        "SELECT name, hidden, pk, upper(type) FROM device.pragma_table_xinfo('\(object[1])')")
+        "SELECT name, hidden, pk, upper(type) FROM device.pragma_table_xinfo(?)", [values[1]])
+      let quoted = SQLName(object[1]).quoted
       let keys = columns.filter { $0[2] != .integer(0) }
       let hasRowid =
         !withoutRowid.contains([values[1]])
         && !(keys.count == 1 && Self.text(keys[0][3]) == "INTEGER")
-      let rowid = hasRowid ? ["rowid"] : []
-      let plain = columns.filter { $0[1] == .integer(0) }.map { "\"\(Self.text($0[0]))\"" }
+      let taken = columns.map { SQLName(Self.text($0[0])).folded }
+      // Columns may have all three names of the rowid.
+      let free = ["rowid", "oid", "_rowid_"].first { !taken.contains(SQLName($0)) }
+      let rowid = hasRowid ? [free].compactMap { $0 } : []
+      let plain = columns.filter { $0[1] == .integer(0) }.map { SQLName(Self.text($0[0])).quoted }
       let names = (rowid + plain).joined(separator: ", ")
       try database.run(
-        "INSERT INTO main.\"\(object[1])\" (\(names)) "
-          + "SELECT \(names) FROM device.\"\(object[1])\"")
-      let all = columns.map { "\"\(Self.text($0[0]))\"" }
+        "INSERT INTO main.\(quoted) (\(names)) "
+          + "SELECT \(names) FROM device.\(quoted)")
+      let all = columns.map { SQLName(Self.text($0[0])).quoted }
       tables.append(
         Table(
           name: object[1],
-          all: "SELECT \((rowid + all).joined(separator: ", ")) FROM \"\(object[1])\""))
+          all: "SELECT \((rowid + all).joined(separator: ", ")) FROM \(quoted)"))
     }
     self.tables = tables
     for object in schema where Self.text(object[0]) != "table" {
@@ -69,10 +73,10 @@ final class FleetTwin {
       try database.run("DELETE FROM main.sqlite_sequence")
       try database.run(
         "INSERT INTO main.sqlite_sequence SELECT * FROM device.sqlite_sequence "
-          + "WHERE name NOT LIKE 'docsync%'")
+          + "WHERE name NOT GLOB 'docsync_*'")
     }
     idleTriggers = try database.rows(
-      "SELECT sql FROM device.sqlite_schema WHERE type = 'trigger' AND name LIKE 'docsync%'"
+      "SELECT sql FROM device.sqlite_schema WHERE type = 'trigger' AND name GLOB 'docsync_*'"
     ).map { row in
       let words = Self.text(row[0]).components(separatedBy: " ")
       let event = words.prefix { !["WHEN", "BEGIN"].contains($0) }
@@ -129,12 +133,12 @@ final class FleetTwin {
   /// Returns a line for each difference of the device's schema or tables from the twin's.
   func differencesAfterMigrating(from program: FleetSQLite) throws -> [String] {
     let listing =
-      "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'docsync%' "
-      + "AND name NOT LIKE 'sqlite%' ORDER BY type, name"
+      "SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'docsync_*' "
+      + "AND name NOT GLOB 'sqlite_*' ORDER BY type, name"
     let (own, other) = (try program.rows(listing), try database.rows(listing))
     guard own == other else { return ["the schema is \(text(own)) instead of \(text(other))"] }
     return try own.filter { Self.text($0[0]) == "table" }.compactMap { object in
-      let rows = "SELECT * FROM \"\(Self.text(object[1]))\""
+      let rows = "SELECT * FROM \(SQLName(Self.text(object[1])).quoted)"
       let (own, other) = (try program.rowsOnce(rows), try database.rowsOnce(rows))
       return own == other
         ? nil : "\(Self.text(object[1])) has \(text(own)) instead of \(text(other))"
@@ -145,12 +149,19 @@ final class FleetTwin {
   func differences(from program: FleetSQLite) throws -> [String] {
     var found: [String] = []
     for table in tables {
+      // The edit may have dropped or renamed a table that is not synchronized.
+      let isHere = try Self.has(table.name, program)
+      guard try isHere == Self.has(table.name, database) else {
+        found.append("\(table.name) is \(isHere ? "still there" : "gone")")
+        continue
+      }
+      guard isHere else { continue }
       let (own, other) = (try program.rows(table.all), try database.rows(table.all))
       if own != other { found.append("\(table.name) has \(text(own)) instead of \(text(other))") }
     }
     guard try Self.hasSequences(database) else { return found }
     let sequences =
-      "SELECT name, seq FROM sqlite_sequence WHERE name NOT LIKE 'docsync%' ORDER BY name"
+      "SELECT name, seq FROM sqlite_sequence WHERE name NOT GLOB 'docsync_*' ORDER BY name"
     let (own, other) = (try program.rows(sequences), try database.rows(sequences))
     if own != other { found.append("sqlite_sequence has \(text(own)) instead of \(text(other))") }
     return found
@@ -159,6 +170,13 @@ final class FleetTwin {
   private func text(_ rows: [[Value]]) -> String {
     rows.map { "(" + $0.map(\.sqlDescription).joined(separator: ", ") + ")" }
       .joined(separator: " ")
+  }
+
+  private static func has(_ table: String, _ database: FleetSQLite) throws -> Bool {
+    try !database.rows(
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?",
+      [.text(Array(table.utf8))]
+    ).isEmpty
   }
 
   private static func hasSequences(_ database: FleetSQLite) throws -> Bool {

@@ -20,16 +20,16 @@ struct MoveLog {
     }
     for table in tables {
       guard let here = version.here(table) else { continue }
-      let names = here.key.map { here.columns[$0].name }
+      let names = here.key.map { here.columns[$0].name.sql }
       let columns = ["o", "n"].flatMap { prefix in names.indices.map { "\(prefix)\($0)" } }
       let values = ["OLD", "NEW"].flatMap { row in names.map { "\(row).\($0)" } }
       try program.run(
-        "CREATE TEMP TABLE moves_\(table.name) "
+        "CREATE TEMP TABLE \(SQLName("moves_\(table.name)").sql) "
           + "(seq INTEGER PRIMARY KEY, \(columns.joined(separator: ", ")))")
       try program.run(
-        "CREATE TEMP TRIGGER moved_\(table.name) AFTER UPDATE ON main.\(here.name) WHEN "
+        "CREATE TEMP TRIGGER \(SQLName("moved_\(table.name)").sql) AFTER UPDATE ON main.\(here.name.sql) WHEN "
           + names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
-          + " BEGIN INSERT INTO moves_\(table.name) (\(columns.joined(separator: ", "))) "
+          + " BEGIN INSERT INTO \(SQLName("moves_\(table.name)").sql) (\(columns.joined(separator: ", "))) "
           + "VALUES (\(values.joined(separator: ", "))); END")
     }
     numbered = schema.synchronized.filter { table in
@@ -42,18 +42,19 @@ struct MoveLog {
 
   private func noteNumbers(of table: FleetTable, _ here: FleetTable) throws {
     guard let localKey = here.localKey else { return }
-    let number = here.columns[localKey].name
-    let names = here.key.map { here.columns[$0].name }
+    let number = here.columns[localKey].name.sql
+    let names = here.key.map { here.columns[$0].name.sql }
     let columns = names.indices.map { "o\($0)" }.joined(separator: ", ")
     try program.run(
-      "CREATE TEMP TABLE numbers_\(table.name) (seq INTEGER PRIMARY KEY, number, \(columns))")
+      "CREATE TEMP TABLE \(SQLName("numbers_\(table.name)").sql) (seq INTEGER PRIMARY KEY, number, \(columns))"
+    )
     for (name, event) in [
-      ("numbered", "UPDATE ON main.\(here.name) WHEN OLD.\(number) IS NOT NEW.\(number)"),
-      ("gone", "DELETE ON main.\(here.name)"),
+      ("numbered", "UPDATE ON main.\(here.name.sql) WHEN OLD.\(number) IS NOT NEW.\(number)"),
+      ("gone", "DELETE ON main.\(here.name.sql)"),
     ] {
       try program.run(
-        "CREATE TEMP TRIGGER \(name)_\(table.name) AFTER \(event) BEGIN "
-          + "INSERT INTO numbers_\(table.name) (number, \(columns)) "
+        "CREATE TEMP TRIGGER \(SQLName("\(name)_\(table.name)").sql) AFTER \(event) BEGIN "
+          + "INSERT INTO \(SQLName("numbers_\(table.name)").sql) (number, \(columns)) "
           + "VALUES (OLD.\(number), \(names.map { "OLD.\($0)" }.joined(separator: ", "))); END")
     }
   }
@@ -61,15 +62,15 @@ struct MoveLog {
   /// Stops recording a table, whose keys may change without capture from now on.
   func stop(_ name: SQLName) throws {
     for table in tables where table.name == name {
-      try program.run("DROP TRIGGER IF EXISTS temp.moved_\(table.name)")
-      try program.run("DELETE FROM moves_\(table.name)")
+      try program.run("DROP TRIGGER IF EXISTS temp.\(SQLName("moved_\(table.name)").sql)")
+      try program.run("DELETE FROM \(SQLName("moves_\(table.name)").sql)")
     }
   }
 
   /// Forgets the recorded changes.
   func clear() throws {
-    for table in tables { try program.run("DELETE FROM moves_\(table.name)") }
-    for table in numbered { try program.run("DELETE FROM numbers_\(table.name)") }
+    for table in tables { try program.run("DELETE FROM \(SQLName("moves_\(table.name)").sql)") }
+    for table in numbered { try program.run("DELETE FROM \(SQLName("numbers_\(table.name)").sql)") }
   }
 
   /// Returns the new row of each row whose key was changed once, unless the new key was changed
@@ -77,7 +78,9 @@ struct MoveLog {
   func moves() throws -> [OracleKey: OracleKey] {
     var result: [OracleKey: OracleKey] = [:]
     for table in tables {
-      let rows = try program.rows("SELECT * FROM moves_\(table.name) ORDER BY seq").map { row in
+      let rows = try program.rows(
+        "SELECT * FROM \(SQLName("moves_\(table.name)").sql) ORDER BY seq"
+      ).map { row in
         let count = table.key.count
         return (
           key(Array(row[1..<(1 + count)]), table), key(Array(row[(1 + count)...]), table)
@@ -98,7 +101,9 @@ struct MoveLog {
   ) throws -> [SQLName: [Int64: RowIdentity]] {
     var result = known
     for table in numbered {
-      for row in try program.rows("SELECT * FROM numbers_\(table.name) ORDER BY seq") {
+      for row in try program.rows(
+        "SELECT * FROM \(SQLName("numbers_\(table.name)").sql) ORDER BY seq")
+      {
         guard case .integer(let number) = row[1], result[table.name]?[number] == nil else {
           continue
         }

@@ -134,7 +134,7 @@ struct Shrinker {
       for device in other.policies.keys { other.policies[device]?.set(nil, table: name) }
       // Remove its migrations and triggers, too.
       other.migrations.removeAll { $0.table == name || $0.parent == name }
-      other.schema.triggers.removeAll { $0.contains(" ON \(name) ") }
+      other.schema.triggers.removeAll { $0.hasBytes(" ON \(name.sql) ") }
       _ = try await tryInstead(other)
     }
     for index in plan.schema.tables.indices {
@@ -163,8 +163,7 @@ struct Shrinker {
   /// Whether statements recreate tables.
   private var hasRemakes: Bool {
     plan.steps.contains {
-      guard case .edit(_, let edit) = $0 else { return false }
-      return edit.statements.contains { $0.hasPrefix("CREATE TABLE") }
+      if case .edit(_, let edit) = $0 { edit.remade != nil } else { false }
     }
   }
 
@@ -179,9 +178,13 @@ struct Shrinker {
       if other.circumstances != plan.circumstances { _ = try await tryInstead(other) }
     }
     for index in plan.steps.indices {
-      guard case .kill(let device, let time, let salt, _) = plan.steps[index] else { continue }
+      guard case .kill(let device, let time, let salt, _, let extent) = plan.steps[index]
+      else { continue }
       var other = plan
-      other.steps[index] = .sync(device: device, time: time, salt: salt)
+      other.steps[index] =
+        extent == .all
+        ? .sync(device: device, time: time, salt: salt)
+        : .half(device: device, time: time, salt: salt, extent)
       _ = try await tryInstead(other)
     }
     try await simplifyHalves()

@@ -147,7 +147,8 @@ struct AppTables {
     var tables: [SQLName: [SQLName]] = [:]
     for row in try database.rows(
       "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c "
-        + "WHERE t.type = 'table' AND t.name NOT LIKE 'docsync%' AND t.name NOT LIKE 'sqlite%' "
+        + "WHERE t.type = 'table' AND t.name NOT GLOB 'docsync_*' "
+        + "AND t.name NOT GLOB 'sqlite_*' "
         + "AND c.hidden <> 1 ORDER BY t.rowid, c.cid")
     {
       guard case .text(let table) = row[0], case .text(let column) = row[1] else { continue }
