@@ -669,6 +669,16 @@ import Testing
       devices, "SELECT body FROM note WHERE id > 6 ORDER BY body", ["last", "more", "n"])
   }
 
+  /// SQLite takes a byte order mark for white space, but for one within a name.
+  @Test func aByteOrderMarkIsWhiteSpaceBetweenWords() {
+    #expect(SQLTokens("SELECT 1 FROM \u{FEFF}x").namesTable("x"))
+    #expect(
+      SQLTokens("SELECT 1 FROM\u{FEFF} x").tokens.map(\.text) == [
+        "SELECT", "1", "FROM\u{FEFF}", "x",
+      ])
+    #expect(SQLTokens("SELECT 1 FROM \"\u{FEFF}x\"").namesTable("\u{FEFF}x"))
+  }
+
   @Test func namesOfTablesAreToldFromOthers() {
     for sql in [
       "SELECT 1 FROM x", "SELECT a FROM b, x", "SELECT a FROM b JOIN c USING (k), main.x",

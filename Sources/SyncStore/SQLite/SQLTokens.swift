@@ -48,6 +48,9 @@ struct SQLTokens {
         index = min(index + 2, source.count)
       } else if byte <= 32 {
         index += 1
+      } else if source[index...].starts(with: Self.byteOrderMark) {
+        // SQLite takes it for white space between words, and for a part of a name within one.
+        index += Self.byteOrderMark.count
       } else if let closing = Self.closingQuote(byte) {
         var content: [UInt8] = []
         index += 1
@@ -121,6 +124,8 @@ struct SQLTokens {
     parts.append(start..<close)
     return parts
   }
+
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   private static func byte(_ source: [UInt8], _ index: Int) -> UInt8? {
     index < source.count ? source[index] : nil
