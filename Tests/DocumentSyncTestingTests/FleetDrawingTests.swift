@@ -1,3 +1,4 @@
+import DocumentSync
 import SyncModel
 import Testing
 
@@ -32,6 +33,61 @@ import Testing
     let small = plans.filter { $0.usesManagers && $0.circumstances.borders != nil }
     #expect(10 * small.count >= plans.count, "\(small.count) of \(plans.count)")
     #expect(10 * plans.filter(\.isLong).count >= plans.count)
+  }
+
+  /// Names that Unicode holds equal are together in one schema.
+  @Test func namesAreHostile() throws {
+    let hostile = try plans(1...1_000).map(\.schema).filter(\.hasHostileNames)
+    #expect(hostile.count >= 100)
+    let names = hostile.map { schema in
+      schema.tables.map(\.name.text) + schema.tables.flatMap { $0.columns.map(\.name.text) }
+    }
+    let confusable = names.filter { names in
+      Set(names).count < Set(names.map { Array($0.utf8) }).count
+    }
+    #expect(confusable.count >= 10)
+    for mark in ["\"", "'", "]", "`", "\n", "%", "(", ",", ".", " "] {
+      #expect(names.contains { $0.contains { $0.utf8.contains(mark.utf8.first ?? 0) } }, "\(mark)")
+    }
+  }
+
+  /// Processes end while they make a half of a synchronization.
+  @Test func processesEndInHalves() throws {
+    let steps = try plans(1...300).flatMap(\.steps)
+    for wanted in [SynchronizeOperation.Extent.fetching, .sending] {
+      let ended = steps.filter { step in
+        if case .kill(_, _, _, _, let extent) = step { extent == wanted } else { false }
+      }
+      #expect(ended.count >= 20)
+    }
+  }
+
+  /// Tables without a primary key are created, and some get a key.
+  @Test func tablesWithoutAKeyAreDrawn() throws {
+    let plans = try plans(1...300).filter(\.hasLooseTables)
+    #expect(plans.count >= 20)
+    #expect(plans.count { !$0.schema.looseTables.isEmpty } >= 10)
+    #expect(plans.count { $0.migrations.contains(where: \.isNewTable) } >= 10)
+  }
+
+  /// Histories that are to stay as they were have nothing of it.
+  @Test func formerHistoriesStayAsTheyWere() throws {
+    var options = Fleet.Options()
+    options.features = .former
+    for seed in UInt64(1)...300 {
+      var plans = RandomPlan(seed: seed, options: options)
+      let plan = try plans.draw()
+      #expect(!plan.schema.hasHostileNames && !plan.hasLooseTables && !plan.hasHalves)
+    }
+  }
+
+  /// Lives have edits that are too large, and limits of deletions.
+  @Test func livesHaveLargeEditsAndDeletionLimits() {
+    let plans = (UInt64(1)...200).map { LifePlan.random(seed: $0, features: .all, steps: 60) }
+    #expect(plans.count(where: \.hasLargeEdits) >= 40)
+    #expect(plans.count { $0.deletionLimit != nil } >= 40)
+    let former = (UInt64(1)...200).map { LifePlan.random(seed: $0, features: .former, steps: 60) }
+    #expect(!former.contains { $0.hasLargeEdits || $0.deletionLimit != nil })
   }
 
   /// Columns come to tables whose rows are one register, and go from them.

@@ -11,6 +11,18 @@ import Testing
     #expect(report.failure == nil)
   }
 
+  /// What only some histories have.
+  @Test(
+    arguments: [FleetFeatures.hostileNames, .killedHalves, .looseTables],
+    UInt64(1)...4)
+  func everyInvariantHoldsWithRareFeatures(feature: FleetFeatures, seed: UInt64) async throws {
+    var options = Fleet.Options()
+    options.always = feature
+    options.steps = 30
+    let report = try await Fleet.run(seed: seed, options: options)
+    #expect(report.failure == nil)
+  }
+
   private static let formerFailures: [UInt64] = [
     1_221_139, 1_225_054, 1_400_174, 1_400_323, 1_402_220, 1_402_854, 1_403_691, 1_404_344,
     1_405_843, 1_410_108, 1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539,

@@ -31,7 +31,11 @@ struct FleetCircumstances: Hashable, Sendable {
   func apply(to options: inout StoreOptions) {
     options.ignoreRealTime()
     if let conflictEntries { options.conflictEntries = conflictEntries }
-    if let memoryBytes { options.limits.memoryBytes = memoryBytes }
+    if let memoryBytes {
+      options.limits.memoryBytes = memoryBytes
+      // With the usual caps a row may take 640 bytes besides its values.
+      options.rowsPerChangeSet = 20
+    }
     guard let borders else { return }
     options.rowsPerChangeSet = borders.rowsPerChangeSet
     options.bytesPerChangeSet = borders.bytesPerChangeSet
