@@ -41,6 +41,27 @@ import Testing
     }
   }
 
+  /// A row whose key is a reference gets another identity with the row to which it refers. Until that
+  /// edit is sent, its own table has nothing to send.
+  @Test func aRowWithUnsentEditsIsSoundUnderItsNewName() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, code INTEGER NOT NULL UNIQUE);
+      CREATE TABLE shop (id INTEGER PRIMARY KEY REFERENCES place (id), name TEXT);
+      CREATE TABLE bar (id INTEGER PRIMARY KEY REFERENCES shop (id), stars INTEGER);
+      INSERT INTO place VALUES (1, 2);
+      """, configuration: configuration(["place": .columns(["code"])]))
+    try devices[1].run("INSERT INTO shop VALUES (1, 'a'); INSERT INTO bar VALUES (1, 3)")
+    try converge(devices, "SELECT name, stars FROM shop JOIN bar USING (id)", ["a|3"])
+    try devices[0].run("UPDATE place SET code = 5")
+    let report = try LocalStore.verify(at: devices[0].path).report
+    #expect(report.findings == [])
+    #expect(report.leftOut.count == 1)
+    try converge(devices, "SELECT code, stars FROM place JOIN bar USING (id)", ["5|3"])
+    #expect(try LocalStore.verify(at: devices[0].path).report.findings == [])
+  }
+
   @Test func aColumnThatRefersToRowsOfTwoTablesIsRefused() throws {
     let sql = """
       CREATE TABLE one (id INTEGER PRIMARY KEY);

@@ -129,6 +129,24 @@ struct StoreSchema {
     return found
   }
 
+  /// Returns the tables whose rows have identities that contain those of rows in the given tables,
+  /// directly or through others.
+  func tablesNamed(after parents: Set<Int>) -> Set<Int> {
+    var found: Set<Int> = []
+    var count: Int
+    repeat {
+      count = found.count
+      for table in tables {
+        let isNamed = table.identityPositions.contains {
+          guard case .key(let parent) = table.columns[$0].domain else { return false }
+          return parents.contains(parent) || found.contains(parent)
+        }
+        if isNamed { found.insert(table.id) }
+      }
+    } while found.count > count
+    return found
+  }
+
   /// Returns whether a table that refers to this one has unique indexes.
   func isReferredUniquely(_ table: TableSchema) -> Bool {
     inbound(to: table).contains { !self[$0.child].uniqueIndexes.isEmpty }

@@ -8,14 +8,17 @@ extension StoreVerifier {
     let before = result.report.findings.count
     try checkKeptRows(session)
     try guarded("docsync_foreign", .keptRowDamaged) { try checkForeignRows(session) }
+    let edited = try session.tablesWithEdits()
+    let renamed = session.schema.tablesNamed(after: Set(edited.map(\.id)))
     for table in session.schema.tables {
       try step()
       if table.identity == .surrogate { try checkIdentities(of: table, session) }
+      // Sealing finds such rows under their former names.
+      if renamed.contains(table.id) { continue }
       try guarded(SQLName(table.stampsName), .stampsDamaged) {
         try RowComparison(self, table, session).run()
       }
     }
-    let edited = try session.tablesWithEdits().map(\.name)
     if !edited.isEmpty {
       leaveOut(
         "the rows, since some edits are not sent yet. Verify again after the next synchronization.")

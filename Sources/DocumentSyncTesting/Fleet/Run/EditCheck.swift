@@ -143,12 +143,14 @@ struct EditCheck {
 
   /// Returns a line for each row that has moved, according to the change sets, to a row that
   /// neither exists nor is inserted in them. An insertion suffices, since a row that was sealed
-  /// before a migration may have been deleted after it.
+  /// before a migration may have been deleted after it. It may be another device's, whose move is
+  /// repeated, since an edit of the former row that was too large came before it.
   private func falseMoves(_ said: SaidChanges) -> [String] {
     said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
       let isTrue = destinations.contains { destination in
         let new = OracleKey(table: old.table, identity: destination)
         return now[new] != nil || saysInsertion(of: new, said) || saysUnderGoneKey(new, said)
+          || leave.saidByOthers[new, default: []].contains(.insert)
       }
       return isTrue ? nil : "that \(old) has not moved to \(destinations.map(\.shortDescription))"
     }
