@@ -141,6 +141,8 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let openPrograms = Self(rawValue: 1 << 12)
   /// Managers are asked while they synchronize.
   package static let questions = Self(rawValue: 1 << 13)
+  /// Policies with the functions of the library.
+  package static let functions = Self(rawValue: 1 << 14)
   /// Devices make one half of a synchronization alone.
   package static let halves = Self(rawValue: 1 << 15)
 
@@ -149,7 +151,7 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
-    .missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves,
+    .missingKeys, .updates, .looseTables, .openPrograms, .questions, .functions, .halves,
   ])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
@@ -158,6 +160,6 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
     ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
     ("openPrograms", .openPrograms), ("questions", .questions),
-    ("halves", .halves),
+    ("functions", .functions), ("halves", .halves),
   ]
 }

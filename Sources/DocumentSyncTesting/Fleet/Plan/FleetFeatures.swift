@@ -92,6 +92,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// The least integer as a real, which columns of integers keep apart from that integer.
   package static let leastReals = FleetFeatures(rawValue: 1 << 56)
 
+  /// Policies with the functions of the library.
+  package static let functions = FleetFeatures(rawValue: 1 << 13)
+
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
@@ -99,7 +102,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
-    .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
+    .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals, .functions,
   ])
 
   /// The features by name.
@@ -119,6 +122,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("missingKeys", .missingKeys), ("numberedRemakes", .numberedRemakes),
     ("freeTenants", .freeTenants), ("plainKeys", .plainKeys), ("deletionLimits", .deletionLimits),
     ("heldEdits", .heldEdits),
-    ("halves", .halves), ("leastReals", .leastReals),
+    ("halves", .halves), ("leastReals", .leastReals), ("functions", .functions),
   ]
 }
