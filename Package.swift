@@ -38,6 +38,13 @@ let package = Package(
       ]),
     .target(name: "SyncDirectory", dependencies: ["SyncModel"]),
     .target(
+      name: "SyncSecurity",
+      dependencies: [
+        "SyncModel",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ]),
+    .target(
       name: "DocumentSync",
       dependencies: [
         "SyncModel", "SyncStore", "SyncDirectory",
@@ -86,6 +93,9 @@ let package = Package(
     .testTarget(
       name: "SyncDirectoryTests",
       dependencies: ["SyncDirectory", "SyncModel", "DocumentSyncTesting"]),
+    .testTarget(
+      name: "SyncSecurityTests", dependencies: ["SyncSecurity", "SyncModel"],
+      exclude: ["read_sealed.py"]),
     .testTarget(
       name: "DocumentSyncTestingTests", dependencies: ["DocumentSyncTesting", "SyncModel"]),
     .testTarget(
