@@ -27,7 +27,8 @@ extension Participants {
     counted = Set(enrolled.map(\.hash))
 
     var standing: [Statement] = []
-    for (author, chain) in chains {
+    for author in everOwners {
+      let chain = chains[author] ?? [:]
       let counting = secondPass(chain, of: author, removals: ownerRemovals[author] ?? [])
       standing += counting
       for statement in chain.values where !counted.contains(statement.hash) {
@@ -80,7 +81,7 @@ extension Participants {
     for statement in chain.values.sorted(by: { $0.number < $1.number }) {
       if !numbers.insert(statement.number).inserted { forked.insert(author) }
       guard let previous = statement.previous else {
-        complete.insert(statement.hash)
+        if statement.number == 1 { complete.insert(statement.hash) }
         continue
       }
       // A number with a jump is in no chain.
