@@ -314,7 +314,7 @@ import Testing
       world.document, in: world.generation, world.participants)
     let place = world.place(1, of: writer.client)
     let salt = [UInt8](repeating: 3, count: 16)
-    // Two bodies under one key: whoever has the epoch key can make the second.
+    // Two bodies under one key: each participant can make the second.
     func file(_ body: [UInt8]) throws -> [UInt8] {
       var bytes: [UInt8] = []
       _ = try writer.sealer.seal(

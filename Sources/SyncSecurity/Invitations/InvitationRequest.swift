@@ -26,17 +26,27 @@ package struct InvitationRequest: Hashable, Sendable {
     by device: DeviceKeys, person: String, for invitation: Invitation,
     using generator: inout some RandomNumberGenerator
   ) throws -> [UInt8] {
+    let salt = Secret.random(using: &generator).bytes.prefix(saltByteCount)
+    return try sealed(
+      device.publicKeys, signing: device.signing, person: person, for: invitation,
+      salt: Array(salt))
+  }
+
+  /// Does the same as ``sealed(by:person:for:using:)`` with given keys and a given salt, which is
+  /// right only in tests.
+  static func sealed(
+    _ keys: DevicePublicKeys, signing: SigningKey, person: String, for invitation: Invitation,
+    salt: [UInt8]
+  ) throws -> [UInt8] {
     let name = Array(person.utf8)
     guard name.count <= greatestPerson else {
       throw SecurityError(
         .overLimit, "The name of the person is too long.",
         remedy: "Take a name of at most \(greatestPerson) bytes.")
     }
-    let salt = Array(Secret.random(using: &generator).bytes.prefix(saltByteCount))
-    let content =
-      device.publicKeys.bytes + [UInt8(name.count)] + name
-      + [UInt8](repeating: 0, count: greatestPerson - name.count)
-    let signature = try device.signing.signature(of: message(content, salt, invitation))
+    let padding = [UInt8](repeating: 0, count: greatestPerson - name.count)
+    let content = keys.bytes + [UInt8(name.count)] + name + padding
+    let signature = try signing.signature(of: message(content, salt, invitation))
     let box = try ChaChaPoly.seal(
       content + signature, using: key(salt, invitation), nonce: .zero())
     return OuterForm(

@@ -9,7 +9,7 @@ package struct Passphrase: Hashable, Sendable {
   let secret: Secret
 
   /// The fewest bits that a passphrase must have by ``estimatedBits(of:)``.
-  package static let leastBits = 64.0
+  package static let leastBits = 55.0
   /// The words of a proposed passphrase.
   package static let proposedWordCount = 6
 
