@@ -140,6 +140,15 @@ import Testing
       to: [owner.device: owner.keys.publicKeys.sealing], author: owner.device, root: world.root)
     world.statements.append(try owner.state(.keys(keys)))
     #expect(world.participants.epochs.isEmpty)
+    // Nor if it names none before it, which the bytes of a statement cannot say.
+    let alone = try EpochKeys(
+      sealing: key, of: reference, former: nil,
+      to: [owner.device: owner.keys.publicKeys.sealing], author: owner.device, root: world.root)
+    world.statements.append(try owner.state(.keys(alone)))
+    #expect(world.participants.epochs.isEmpty)
+    #expect(throws: CodecError.self) {
+      try Statement(decoding: world.statements[2].encoded())
+    }
     #expect(try world.makeEpoch(by: &owner).number == 1)
   }
 

@@ -117,6 +117,28 @@ import Testing
     }
   }
 
+  @Test func kindsOfTheEnrolmentKeyAreItsOwn() throws {
+    var world = try TestWorld(seed: 9)
+    let device = try world.device()
+    let keys = device.keys.publicKeys
+    let contents: [(Statement.Content, isOfEnrolment: Bool)] = [
+      (.ownerGrant(.init(keys: keys)), true),
+      (.ownerRemoval(.init(device: device.device, head: nil)), true),
+      (.grant(.init(keys: keys, role: .writer, documents: [world.document])), false),
+      (.removal(.init(device: device.device)), false),
+      (
+        .file(.init(kind: .generation, document: world.document, hash: ContentHash(of: [1]))), false
+      ),
+    ]
+    for (content, isOfEnrolment) in contents {
+      let byDevice = Statement.body(world.root, device.device, 1, nil, content)
+      let byKey = Statement.body(world.root, .enrolment(of: world.root), 0, nil, content)
+      let (good, bad) = isOfEnrolment ? (byKey, byDevice) : (byDevice, byKey)
+      #expect(throws: Never.self) { try Statement(decoding: file(good)) }
+      #expect(throws: CodecError.self) { try Statement(decoding: file(bad)) }
+    }
+  }
+
   @Test func grantOfTheRoleOfOwnerByADeviceIsRefused() throws {
     var world = try TestWorld(seed: 7)
     let device = try world.device()

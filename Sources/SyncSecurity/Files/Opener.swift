@@ -145,7 +145,8 @@ package struct Opener: Sendable {
       // The files of all versions end in the same way, so that the hash tells a damaged number from
       // a newer version.
       guard try isIntact(source) else { throw OpeningFailure(.trailer) }
-      throw OpeningFailure(fixed[8] == 1 && fixed[11] == 0 ? .unsealed : .newerVersion, error.what)
+      let isUnsealed = fixed[8..<10] == [1, 0] && fixed[11] == 0
+      throw OpeningFailure(isUnsealed ? .unsealed : .newerVersion, error.what)
     }
     guard lengths.file == source.byteCount,
       SealedHead.plainByteCount(stream: lengths.stream) != nil

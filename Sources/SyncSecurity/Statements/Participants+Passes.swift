@@ -85,7 +85,8 @@ extension Participants {
         continue
       }
       // A number with a jump is in no chain.
-      if complete.contains(previous), chain[previous]?.number == statement.number - 1 {
+      let before = chain[previous]?.number ?? .max
+      if complete.contains(previous), before &+ 1 == statement.number {
         complete.insert(statement.hash)
       }
     }
@@ -165,7 +166,7 @@ extension Participants {
     for reference in sealings.keys.sorted(by: { $0.number < $1.number }) {
       let all = sealings[reference] ?? []
       let sound = all.filter { sealing in
-        sealing.keys.formerEpoch.map { epochs[$0] != nil } ?? true
+        sealing.keys.formerEpoch.map { epochs[$0] != nil } ?? (reference.number == 1)
       }
       guard !sound.isEmpty else { continue }
       epochs[reference] = Epoch(
