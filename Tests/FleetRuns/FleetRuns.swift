@@ -84,7 +84,8 @@ struct FleetRuns: AsyncParsableCommand {
     }
     for name in always.split(separator: ",")
     where !Self.optional.contains(where: { $0.name == name }) {
-      throw ValidationError("“\(name)” is no such feature.")
+      throw ValidationError(
+        "--always takes \(Self.optional.map(\.name).joined(separator: ", ")), and not “\(name)”.")
     }
     if let devices, devices < 1 { throw ValidationError("--devices is at least 1.") }
     guard jobs > 0, failures > 0, steps > 0 else {
