@@ -9,31 +9,52 @@ struct BookkeepingCheck {
   /// and indexes of later versions.
   let format: Int
 
-  /// A cache of the expected shapes, by layout version: to create a database for them costs more
+  /// What a layout consists of.
+  private struct Layout {
+    /// The columns of each table and index, as text.
+    var shapes: [SQLName: String]
+    /// The statement that creates each of them.
+    var definitions: [SQLName: SQLText]
+  }
+
+  /// A cache of the expected layouts, by version: to create a database for them costs more
   /// than the comparison.
-  private static let wanted = Mutex<[Int: [SQLName: String]]>([:])
+  private static let wanted = Mutex<[Int: Layout]>([:])
 
   /// Returns a sentence for each table or index that is missing or has other columns, in order of
   /// name.
   func run() throws -> [(name: SQLName, message: String)] {
     let wanted = try Self.wanted.withLock { known in
-      if let shapes = known[format] { return shapes }
-      let shapes = try Self.shapes(ofLayout: format)
-      known[format] = shapes
-      return shapes
+      if let layout = known[format] { return layout }
+      let layout = try Self.layout(format)
+      known[format] = layout
+      return layout
     }
+    // Those that were created by the same statements need not be described by SQLite.
+    let definitions = try Self.definitions(database)
+    if wanted.definitions.allSatisfy({ definitions[$0.key] == $0.value }) { return [] }
     let found = try Self.shapes(database)
-    return wanted.sorted { $0.key < $1.key }.compactMap { name, shape in
+    return wanted.shapes.sorted { $0.key < $1.key }.compactMap { name, shape in
       guard let other = found[name] else { return (name, "\(name) is missing.") }
       return shape == other ? nil : (name, "\(name) is not as this version makes it: \(other)")
     }
   }
 
-  private static func shapes(ofLayout format: Int) throws -> [SQLName: String] {
+  private static func layout(_ format: Int) throws -> Layout {
     try DatabaseQueue().write { database in
       for statement in Bookkeeping.creation(upTo: format) { try database.execute(sql: statement) }
-      return try shapes(database)
+      return Layout(shapes: try shapes(database), definitions: try definitions(database))
     }
+  }
+
+  private static func definitions(_ database: Database) throws -> [SQLName: SQLText] {
+    let rows = try StoredRow.fetchAll(
+      database,
+      sql: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table', 'index') "
+        + "AND name GLOB 'docsync_*' AND sql NOT NULL")
+    var definitions: [SQLName: SQLText] = [:]
+    for row in rows { definitions[try row["name"]] = try row["sql"] as SQLText }
+    return definitions
   }
 
   /// Returns the tables and indexes of bookkeeping, with their columns as text.

@@ -21,8 +21,7 @@ final class ClientRegistry {
 
   init(_ database: Database) throws {
     self.database = database
-    let statement = try database.cachedStatement(sql: "SELECT id, client FROM docsync_client")
-    for row in try StoredRow.fetchAll(statement) {
+    for row in try StoredRow.fetchAll(database, sql: "SELECT id, client FROM docsync_client") {
       let client = try Self.definition.client(row["client"])
       guard let number = Int32(exactly: try row["id"] as Int), number > 0 else {
         throw Self.definition.damaged()
@@ -68,9 +67,9 @@ final class ClientRegistry {
   /// Returns the last applied change set of each client, this one included.
   func vector() throws -> VersionVector {
     var vector = VersionVector()
-    let statement = try database.cachedStatement(
-      sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
-    for row in try StoredRow.fetchAll(statement) {
+    let rows = try StoredRow.fetchAll(
+      database, sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
+    for row in rows {
       vector[try Self.definition.client(row["client"])] = VersionVector.Entry(
         number: try row["number"], hash: try Self.definition.hash(row["hash"]))
     }

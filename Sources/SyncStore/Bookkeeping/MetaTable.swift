@@ -82,7 +82,7 @@ enum MetaTable {
     _ key: Key, _ database: Database, in schema: String = "main"
   ) throws -> [UInt8]? {
     try StoredRow.fetchOne(
-      database.cachedStatement(sql: "SELECT value FROM \(schema).docsync_meta WHERE key = ?"),
+      database, sql: "SELECT value FROM \(schema).docsync_meta WHERE key = ?",
       arguments: [key.rawValue]
     ).map { (try $0["value"] as Data?).map(Array.init) ?? [] }
   }

@@ -24,11 +24,11 @@ final class StampBlocks {
   /// A state with a stamp for a column beyond this number is damaged.
   private let columnCount: Int
 
-  private let covering: SQLStatement
-  private let following: SQLStatement
-  private let replacing: SQLStatement
-  private let deleting: SQLStatement
-  private let scanning: SQLStatement
+  private var covering: LazyStatement
+  private var following: LazyStatement
+  private var replacing: LazyStatement
+  private var deleting: LazyStatement
+  private var scanning: LazyStatement
 
   /// The states that were looked up row by row. The steps of merging ask for the same rows several
   /// times, and to look up a row, its whole block is decoded.
@@ -39,19 +39,19 @@ final class StampBlocks {
   init(
     table: TableSchema, database: Database, capacity: Int = StampBlocks.standardCapacity,
     columnCount: Int = .max
-  ) throws {
+  ) {
     self.columnCount = columnCount
     self.capacity = capacity
     packed = capacity - 2 * capacity / 39
     let name = table.stampsName
-    covering = try SQLStatement(
+    covering = LazyStatement(
       "SELECT first, block FROM \(name) WHERE first <= ? ORDER BY first DESC LIMIT 1", on: database)
-    following = try SQLStatement(
+    following = LazyStatement(
       "SELECT first FROM \(name) WHERE first > ? ORDER BY first LIMIT 1", on: database)
-    replacing = try SQLStatement(
+    replacing = LazyStatement(
       "INSERT OR REPLACE INTO \(name) (first, block) VALUES (?, ?)", on: database)
-    deleting = try SQLStatement("DELETE FROM \(name) WHERE first = ?", on: database)
-    scanning = try SQLStatement("SELECT block FROM \(name) ORDER BY first", on: database)
+    deleting = LazyStatement("DELETE FROM \(name) WHERE first = ?", on: database)
+    scanning = LazyStatement("SELECT block FROM \(name) ORDER BY first", on: database)
   }
 
   /// Returns the states of rows, `nil` for a row without one. The fingerprints must be in ascending
@@ -176,6 +176,7 @@ final class StampBlocks {
 
   /// Calls `body` with every state, in order of fingerprint.
   func forEach(_ body: (RowFingerprint, RowState) throws -> Void) throws {
+    let scanning = try scanning()
     while try scanning.step() {
       for entry in try StampBlockCoding.decode(scanning.content(at: 0), columnCount: columnCount) {
         try body(entry.fingerprint, entry.state)
@@ -209,11 +210,13 @@ final class StampBlocks {
   }
 
   private func block(covering high: UInt64) throws -> Block? {
+    let covering = try covering()
     covering.bind(Int64(high), at: 1)
     guard try covering.step() else { return nil }
     let first: UInt64 = try covering.number(at: 0)
     let entries = try StampBlockCoding.decode(covering.content(at: 1), columnCount: columnCount)
     covering.reset()
+    let following = try following()
     following.bind(Int64(first), at: 1)
     let end = try following.step() ? try following.number(at: 0) as UInt64 : nil
     following.reset()
@@ -228,12 +231,14 @@ final class StampBlocks {
 
   /// Returns whether the block with a key is the one that covers a fingerprint.
   private func covers(_ first: UInt64?, _ high: UInt64) throws -> Bool {
+    let covering = try covering()
     covering.bind(Int64(high), at: 1)
     defer { covering.reset() }
     return try covering.step() && covering.number(at: 0) == first
   }
 
   private func delete(_ first: UInt64) throws {
+    let deleting = try deleting()
     deleting.bind(Int64(first), at: 1)
     try deleting.run()
   }
@@ -269,6 +274,7 @@ final class StampBlocks {
   }
 
   private func put(_ coder: StampBlockCoding, at first: UInt64) throws {
+    let replacing = try replacing()
     replacing.bind(Int64(first), at: 1)
     replacing.bind(blob: coder.bytes, at: 2)
     try replacing.run()

@@ -16,7 +16,7 @@ final class SQLStatement {
   private var converted: [UnsafeMutableRawBufferPointer] = []
 
   /// Prepares `sql`, which must be one statement.
-  init(_ sql: String, on connection: OpaquePointer) throws {
+  init(_ sql: String, on connection: OpaquePointer, isWide: Bool? = nil) throws {
     var handle: OpaquePointer?
     let code = sqlite3_prepare_v3(
       connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
@@ -28,14 +28,16 @@ final class SQLStatement {
     self.handle = handle
     self.connection = connection
     self.sql = sql
-    isWide = try Self.isWide(connection)
+    self.isWide = try isWide ?? Self.isWide(connection)
   }
 
   convenience init(_ sql: String, on database: Database) throws {
     guard let connection = database.sqliteConnection else {
       throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "connection is closed", sql: sql)
     }
-    try self.init(sql, on: connection)
+    // A connection never changes its encoding. To prepare this question costs as much as `sql`.
+    let encoding = try String.fetchOne(database.cachedStatement(sql: "PRAGMA encoding"))
+    try self.init(sql, on: connection, isWide: encoding != "UTF-8")
   }
 
   deinit {

@@ -41,35 +41,22 @@ struct StoredRow {
     Dictionary(row.map { ($0.0, $0.1) }) { first, _ in first }
   }
 
-  /// Returns all rows of a query.
+  /// Returns all rows of a query, whose statement the connection keeps for the next time.
   static func fetchAll(
     _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
   ) throws -> [StoredRow] {
-    try Row.fetchAll(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
-  }
-
-  /// Returns all rows of a statement.
-  static func fetchAll(
-    _ statement: Statement, arguments: StatementArguments? = nil
-  ) throws -> [StoredRow] {
-    try Row.fetchAll(statement, arguments: arguments).map {
-      StoredRow(row: $0, sql: statement.sql)
+    try Row.fetchAll(database.cachedStatement(sql: sql), arguments: arguments).map {
+      StoredRow(row: $0, sql: sql)
     }
   }
 
-  /// Returns the first row of a query, or `nil` if there is none.
+  /// Returns the first row of a query, or `nil` if there is none. The connection keeps the statement
+  /// for the next time.
   static func fetchOne(
     _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
   ) throws -> StoredRow? {
-    try Row.fetchOne(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
-  }
-
-  /// Returns the first row of a statement, or `nil` if there is none.
-  static func fetchOne(
-    _ statement: Statement, arguments: StatementArguments? = nil
-  ) throws -> StoredRow? {
-    try Row.fetchOne(statement, arguments: arguments).map {
-      StoredRow(row: $0, sql: statement.sql)
+    try Row.fetchOne(database.cachedStatement(sql: sql), arguments: arguments).map {
+      StoredRow(row: $0, sql: sql)
     }
   }
 }

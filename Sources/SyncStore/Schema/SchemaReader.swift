@@ -86,7 +86,8 @@ struct SchemaReader {
     var nextID = try firstFreeID(registered)
     let all = try tableNames(leftOut: &leftOut)
     try checkConfiguration(against: all + Array(leftOut.keys))
-    let undefined = try missingDefinitions(of: all + leftOut.keys, leftOut)
+    let undefined = try missingDefinitions(
+      of: all.filter { registered[$0] == nil } + leftOut.keys, leftOut)
     let names = all.filter { problems[$0] == nil }
     let suspended = Dictionary(
       problems.keys.compactMap { name in registered[name].map { ($0.id, name) } },

@@ -124,8 +124,7 @@ extension StoreSession {
   /// Returns the tables whose log has entries.
   func tablesWithEdits() throws -> [TableSchema] {
     try schema.tables.filter { table in
-      try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName))") ?? false
+      try hasEntries(table.logName)
     }
   }
 
@@ -133,15 +132,18 @@ extension StoreSession {
   /// synchronized at present.
   func editCount() throws -> Int {
     try logNames.reduce(0) { sum, log in
-      sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(log)") ?? 0)
+      sum + (try Int.fetchOne(database.cachedStatement(sql: "SELECT count(*) FROM \(log)")) ?? 0)
     }
   }
 
   /// Returns whether there is any such entry.
   func hasEdits() throws -> Bool {
-    try logNames.contains { log in
-      try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(log))") ?? false
-    }
+    try logNames.contains(where: hasEntries)
+  }
+
+  private func hasEntries(_ log: String) throws -> Bool {
+    try Bool.fetchOne(
+      database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM \(log))")) ?? false
   }
 
   private var logNames: [String] {

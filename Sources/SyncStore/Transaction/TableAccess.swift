@@ -20,7 +20,7 @@ final class TableAccess {
     self.table = table
     self.session = session
     let database = session.database
-    stamps = try StampBlocks(
+    stamps = StampBlocks(
       table: table, database: database, capacity: session.stampBlockBytes,
       columnCount: table.columns.count)
     let match = Self.match(table.keyColumns)
