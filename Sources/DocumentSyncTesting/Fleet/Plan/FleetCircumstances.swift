@@ -28,6 +28,11 @@ struct FleetCircumstances: Hashable, Sendable {
     var thresholds: SyncThresholds
   }
 
+  /// Whether the edits of a few programs fill several change sets.
+  var dividesEdits: Bool {
+    borders.map { $0.rowsPerChangeSet < 5 || $0.bytesPerChangeSet < 100 } ?? false
+  }
+
   func apply(to options: inout StoreOptions) {
     options.ignoreRealTime()
     if let conflictEntries { options.conflictEntries = conflictEntries }

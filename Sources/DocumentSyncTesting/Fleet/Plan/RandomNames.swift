@@ -63,8 +63,15 @@ struct RandomNames {
     }
   }
 
+  /// Returns whether SQLite may take a table's name for a quoted one. Its program of a reference with
+  /// RESTRICT removes quotation marks from the name (`fkActionTrigger` in SQLite 3.40.1), and
+  /// overwrites memory if it finds no second one.
+  private static func looksQuoted(_ name: SQLName) -> Bool {
+    name.text.utf8.first.map(Array("\"'`[".utf8).contains) ?? false
+  }
+
   private mutating func renameTables(of schema: inout FleetSchema) {
-    var pool = pool()
+    var pool = pool().filter { !Self.looksQuoted($0) }
     // In a trigger these are the row, and not a table.
     if !schema.triggers.isEmpty { pool.removeAll { ["new", "old"].contains($0) } }
     var taken = Set(schema.tables.flatMap { [$0.name] + $0.uniques.map(\.name) }.map(\.folded))
@@ -113,7 +120,8 @@ struct RandomNames {
   mutating func migrated(_ plain: SQLName) -> SQLName {
     guard isDrawn, dice.chance(60) else { return plain }
     let name = dice.pick(Self.others + Self.families.flatMap { $0 })
-    return SQLName(name + plain.text)
+    let migrated = SQLName(name + plain.text)
+    return Self.looksQuoted(migrated) ? SQLName(plain.text + name) : migrated
   }
 
   /// Returns an expression, or a trigger, with other names. Texts in it stay as they are.

@@ -77,7 +77,7 @@ struct RandomPlan {
     migrations.draw(schema, devices, canDrop: usesManagers, &names)
     if let migration = loose.migration() { migrations.add(migration, schema, devices) }
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
-    while isLong, size.goesOn(after: steps) {
+    while isLong, size.goesOn(after: steps, drawnCircumstances) {
       appendExchange(to: &steps, devices, edits, &size)
     }
     if usesManagers, options.features.contains(.remakes) {

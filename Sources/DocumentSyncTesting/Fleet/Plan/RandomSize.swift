@@ -57,9 +57,10 @@ struct RandomSize {
   }
 
   /// Whether a long history goes on. Statements are refused, and edits change nothing, so that not
-  /// every synchronization brings a change set.
-  func goesOn(after steps: [FleetStep]) -> Bool {
-    isLarge && Self.exchanges(in: steps) < 2 * Self.changeSets
+  /// every synchronization brings a change set. Where change sets carry little, some bring several.
+  func goesOn(after steps: [FleetStep], _ circumstances: FleetCircumstances) -> Bool {
+    let brings = circumstances.dividesEdits ? 2.0 : 2.0 / 3
+    return isLarge && Double(Self.exchanges(in: steps)) * brings < Double(Self.changeSets)
   }
 
   /// The number of synchronizations of devices that have edits to send.

@@ -30,6 +30,9 @@ struct EditCheck {
   /// The values in the conflict journal, in a history with edits that are too large. Such an edit may
   /// have lost at once against those of other devices; `nil` in other histories.
   var journaled: Set<LostValues.Loss>?
+  /// The number of the first change sets that were sealed earlier, when the store noticed that its
+  /// schema had changed.
+  var noticed = 0
 
   /// The edits that need not be sealed, by the rules.
   struct Leave {
@@ -82,8 +85,8 @@ struct EditCheck {
   ) throws -> [String] {
     var said = SaidChanges(schema: schema)
     var own = state
+    said.add(sealed, noticed: noticed)
     for set in sealed {
-      said.add(set)
       own.merge(set)
       said.addCounters(of: set, in: own)
     }
@@ -269,6 +272,13 @@ struct EditCheck {
         // No other device knows the row.
         || key.identity.isLarge && state.rows[key] == nil
         ? [] : ["the deletion of \(key)"]
+    }
+    // The key of the row has become a plain value: the change sets delete the row, and insert it
+    // under that value.
+    if before != nil, said.actions[key, default: []].contains(where: \.isDeletion),
+      saysUnderGoneKey(key, said)
+    {
+      return []
     }
     if before == nil, !saysInsertion(of: key, said) {
       return saysUnderGoneKey(key, said) || hasLostAtOnce(key, now)

@@ -64,6 +64,9 @@ final class FleetDevice {
   private var checked: (head: UInt64, applied: VersionVector)
   /// The last known own change set.
   private var lastHead: UInt64
+  /// The last own change set that was sealed, and checked, when the store noticed that its schema
+  /// had changed.
+  private var noticedHead: UInt64 = 0
 
   typealias Reopening = () async throws -> (LocalStore, DocumentSyncManager?)
 
@@ -152,6 +155,7 @@ final class FleetDevice {
     }
     var check = check
     try checkSealed(try changeSets(checked.head..<lastHead), &check, hasApplied: false)
+    noticedHead = lastHead
     let reader = try VisibleRows(program, schema: version)
     shown = try reader.read()
     shownKeys = try reader.declaredKeys()
@@ -406,6 +410,7 @@ final class FleetDevice {
   private func checkSealed(
     _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
   ) throws {
+    check.noticed = Int(max(noticedHead, checked.head) - checked.head)
     let reader = try VisibleRows(program, schema: version)
     let held = limit == nil ? [] : try store.heldChangeSets()
     var missing = try check.missing(from: sealed + held, reader)

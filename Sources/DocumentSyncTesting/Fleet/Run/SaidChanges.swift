@@ -9,12 +9,28 @@ struct SaidChanges {
   /// The totals of counters after each change set. A policy's decision, which is sealed in the same
   /// synchronization, may set another value.
   var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
-  /// The identities of the author's keys by table, each from the first change set that has the key.
+  /// The identities of the author's keys by table, each from the first change set that has the key,
+  /// of those that were sealed last.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
   /// The inserted rows whose number is not said: they are held, and not shown.
   var numberless: Set<OracleKey> = []
 
   init(schema: FleetSchema) { self.schema = schema }
+
+  /// Adds all change sets of one synchronization.
+  ///
+  /// - Parameter count: The number of the first ones that were sealed earlier, when the store noticed
+  ///   that its schema had changed. Rows of them may have been hidden then, and programs may have
+  ///   given their keys to other rows.
+  mutating func add(_ sets: [SyncChangeSet], noticed count: Int) {
+    sets.prefix(count).forEach { add($0) }
+    let former = identities
+    identities = [:]
+    sets.dropFirst(count).forEach { add($0) }
+    for (table, keys) in former {
+      identities[table, default: [:]].merge(keys) { latest, _ in latest }
+    }
+  }
 
   func says(_ action: RowAction, of key: OracleKey) -> Bool {
     actions[key]?.contains(action) ?? false
@@ -54,7 +70,7 @@ struct SaidChanges {
     }
   }
 
-  mutating func add(_ set: SyncChangeSet) {
+  private mutating func add(_ set: SyncChangeSet) {
     for changes in set.tables {
       let collations = schema.table(changes.table)?.keyCollations ?? []
       var cursors = [Int](repeating: 0, count: changes.columns.count)
