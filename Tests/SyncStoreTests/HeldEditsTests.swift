@@ -28,6 +28,20 @@ import Testing
     }
   }
 
+  /// Hundreds of small rows are divided into change sets, however small the caps are.
+  @Test func manySmallRowsAreExchangedWithSmallCaps() throws {
+    var options = StoreOptions.patient
+    options.limits.memoryBytes = 16 << 10
+    let devices = try scratch.devices(
+      2, "CREATE TABLE number (k INTEGER PRIMARY KEY, a, b, c)", options: options)
+    try devices[0].run(
+      """
+      WITH RECURSIVE row(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM row WHERE k < 250)
+      INSERT INTO number SELECT k, k, k, k FROM row
+      """)
+    try converge(devices, "SELECT count(*) FROM number", ["250"])
+  }
+
   @Test func aValueThatIsTooLargeStaysAndEverythingElseIsExchanged() throws {
     let devices = try devices()
     try devices[0].run(

@@ -29,6 +29,7 @@ final class ChangeSetBuilder {
     limits = options.limits
     largeByteCount = limits.memoryBytes / 16
     greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount, largeByteCount)
+    rowsPerCheck = max(1, min(256, greatestByteCount >> 10))
     hash = options.hash
     var vector = try session.clients.vector()
     head = try session.ownHead()
@@ -44,6 +45,9 @@ final class ChangeSetBuilder {
 
   /// The most bytes of sealed files in ``files``.
   private static let greatestFileBytes = 4 << 20
+
+  /// After how many rows of a table their size is compared with the caps: fewer if the caps are small.
+  let rowsPerCheck: Int
 
   /// A row with more bytes of text and blobs has a change set of its own: it may be over the caps.
   let largeByteCount: Int

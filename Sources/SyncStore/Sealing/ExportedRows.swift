@@ -126,7 +126,7 @@ struct ExportedRows {
   // MARK: - Handing over
 
   /// Hands over the changes if they are enough for a change set, after the row at a position: checks
-  /// only after every 256 rows, when there are enough rows, or after large values.
+  /// only after every ``ChangeSetBuilder/rowsPerCheck`` rows, when there are enough rows, or after large values.
   ///
   /// Returns the last row instead of handing it over if it may be over the caps of a change set.
   mutating func finishIfFull(
@@ -135,9 +135,8 @@ struct ExportedRows {
     let content = contentCount
     let growth = content - checkedContent
     let isLarge = growth > min(Self.largeContent, builder.largeByteCount)
-    guard count & 255 == 255 || changes.count >= builder.remainingRows || isLarge else {
-      return nil
-    }
+    let isDue = count % builder.rowsPerCheck == builder.rowsPerCheck - 1
+    guard isDue || changes.count >= builder.remainingRows || isLarge else { return nil }
     checkedContent = content
     if growth > builder.largeByteCount, changes.contentOfLastRow > builder.largeByteCount {
       let row = changes.removeLastRow()
