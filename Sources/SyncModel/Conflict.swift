@@ -42,7 +42,7 @@ public struct Conflict: Hashable, Sendable {
     public static let localWins = Rule(rawValue: "localWins")
     /// This device's policy took the remote value.
     public static let remoteWins = Rule(rawValue: "remoteWins")
-    /// A function of the application decided.
+    /// A function decided.
     public static let resolve = Rule(rawValue: "resolve")
     /// The user decides or has decided.
     public static let ask = Rule(rawValue: "ask")

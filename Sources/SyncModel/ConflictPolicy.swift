@@ -12,11 +12,35 @@ public enum ConflictPolicy: Hashable, Sendable {
   case remoteWins
   /// The user decides; until then the later stamp wins.
   case ask
-  /// The application's function of this name decides.
+  /// The function of this name decides: one of the application, or one of ``mergeText``, ``mergeJSON``,
+  /// ``max``, ``min`` and ``unionOfLines``.
   case resolve(String)
 
   /// Whether the policy may need the value before both changes.
   public var needsBase: Bool { self != .latestWins }
+}
+
+/// Policies with functions that are part of the library. If the application has a function of the same name,
+/// that one decides.
+extension ConflictPolicy {
+  /// Merges texts by lines, and lines that both devices changed by words. If both changed the same words, both
+  /// lines stay.
+  public static let mergeText = Self(.mergeText)
+  /// Merges objects in JSON by member.
+  public static let mergeJSON = Self(.mergeJSON)
+  /// The greater value wins, in the order of SQLite: NULL, numbers, text, blobs.
+  public static let max = Self(.max)
+  /// The lesser value wins, in the order of SQLite.
+  public static let min = Self(.min)
+  /// The lines of both texts stay, without those of the text before both changes that one device removed.
+  public static let unionOfLines = Self(.unionOfLines)
+
+  private init(_ function: ShippedFunction) { self = .resolve(function.rawValue) }
+
+  /// The function of the library by which the policy decides if the application has none of that name.
+  package var shippedFunction: ShippedFunction? {
+    if case .resolve(let name) = self { ShippedFunction(rawValue: name) } else { nil }
+  }
 }
 
 /// The text is `latestWins`, `localWins`, `remoteWins`, `ask` or

@@ -222,6 +222,52 @@ private actor Gate {
     #expect(try body(fleet[0]) == "seed-0=edited")
   }
 
+  @Test func policiesAreGivenWhenADocumentIsCreatedJoinedAndOpened() async throws {
+    let scratch = try Scratch()
+    let (directory, world) = (MemoryDirectory(seed: 1), World(seed: 1))
+    let path = try scratch.makeNotes("a")
+    func policies(_ policy: ConflictPolicy, _ table: SQLName = "notes") -> SyncPolicies {
+      var policies = SyncPolicies()
+      policies.set(policy, table: table, column: "body")
+      return policies
+    }
+    func options(_ policies: SyncPolicies?) -> DocumentSyncManager.Options {
+      DocumentSyncManager.Options(policies: policies, environment: world.environment)
+    }
+    // Nothing is begun with policies for a table that is not there.
+    let unsuitable = options(policies(.mergeText, "nothing"))
+    let refusal = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: path, directory: directory, document: "notes", options: unsuitable)
+    }
+    #expect(refusal?.code == .policyUnsuitable)
+    #expect(try !LocalStore.isUnderSync(at: path))
+
+    let created = try await DocumentSyncManager.create(
+      storeAt: path, directory: directory, document: "notes", options: options(policies(.mergeText))
+    )
+    #expect(try await created.policies() == policies(.mergeText))
+    let joined = try await DocumentSyncManager.join(
+      storeAt: scratch.path + "/b.db", directory: directory,
+      options: options(policies(.unionOfLines)))
+    #expect(try await joined.policies() == policies(.unionOfLines))
+    try await created.close()
+    for (given, expected) in [(nil, policies(.mergeText)), (policies(.ask), policies(.ask))] {
+      let opened = try await DocumentSyncManager.open(
+        storeAt: path, directory: directory, options: options(given))
+      #expect(try await opened.policies() == expected)
+      try await opened.close()
+    }
+    let error = await syncError {
+      _ = try await DocumentSyncManager.open(
+        storeAt: path, directory: directory, options: unsuitable)
+    }
+    #expect(error?.code == .policyUnsuitable)
+    let opened = try await DocumentSyncManager.open(
+      storeAt: path, directory: directory, options: options(nil))
+    #expect(try await opened.policies() == policies(.ask))
+  }
+
   @Test func policiesThatNameNothingAreRefused() async throws {
     let fleet = try await TestFleet(1)
     let error = await syncError {

@@ -123,8 +123,8 @@ extension DocumentSyncManager {
     let operation = CreateDocumentOperation(
       storeAt: path, directory: directory, application: options.createdApplication,
       document: document, descriptions: options.descriptions,
-      configuration: options.configuration, turns: SyncTurns(environment: options.environment),
-      environment: options.environment)
+      configuration: options.configuration, policies: options.policies,
+      turns: SyncTurns(environment: options.environment), environment: options.environment)
     operation.events = options.events
     return operation
   }

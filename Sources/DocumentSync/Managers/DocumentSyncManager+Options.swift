@@ -13,6 +13,9 @@ extension DocumentSyncManager {
     public var descriptions: SyncDescriptions
     /// How a created document is synchronized.
     public var configuration: StoreConfiguration
+    /// The policies that the device has from now on, whether the document is
+    /// created, joined or opened; `nil` leaves those that the store has.
+    public var policies: SyncPolicies?
     /// The delegate of the call and of the manager that it returns.
     public var delegate: (any SyncDelegate)?
     /// The receiver of all events and states, including those from before the
@@ -31,6 +34,8 @@ extension DocumentSyncManager {
     ///   - descriptions: Notes about the client, the document and the
     ///     application.
     ///   - configuration: How a created document is synchronized.
+    ///   - policies: The policies that the device has from now on; `nil` leaves
+    ///     those that the store has.
     ///   - delegate: The delegate that decides.
     ///   - events: The receiver of the events.
     ///   - environment: The clock, the random numbers and the limits for
@@ -38,7 +43,7 @@ extension DocumentSyncManager {
     public init(
       application: String? = nil, client: String? = nil,
       descriptions: SyncDescriptions = SyncDescriptions(),
-      configuration: StoreConfiguration = StoreConfiguration(),
+      configuration: StoreConfiguration = StoreConfiguration(), policies: SyncPolicies? = nil,
       delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
       environment: SyncEnvironment = SyncEnvironment()
     ) {
@@ -46,6 +51,7 @@ extension DocumentSyncManager {
       self.descriptions = descriptions
       self.descriptions.client = client ?? descriptions.client
       self.configuration = configuration
+      self.policies = policies
       self.delegate = delegate
       self.events = events
       self.environment = environment

@@ -14,7 +14,7 @@ extension DocumentSyncManager {
   /// end the set-up with ``abandon(storeAt:directory:options:)``.
   ///
   /// Errors, with nothing changed: `alreadyUnderSync`; `storeUnsuitable` if the
-  /// database cannot be synchronized; `storeInDirectory` if it is inside the
+  /// database cannot be synchronized; `policyUnsuitable`; `storeInDirectory` if it is inside the
   /// directory; `documentExists` if the document is in the directory already
   /// (join it instead). If another device creates the document at the same time
   /// and that one counts, the call also throws `documentExists`; the database is
@@ -73,8 +73,9 @@ extension DocumentSyncManager {
   /// Downloads the whole store of a document, puts it at `path` under sync, and
   /// synchronizes it for the first time.
   ///
-  /// If that synchronization fails, the store exists, and can be opened and
-  /// synchronized again. An incomplete store is never at `path`.
+  /// If that synchronization fails, or the policies of the options are
+  /// unsuitable, the store exists, and can be opened and synchronized again. An
+  /// incomplete store is never at `path`.
   ///
   /// If a file is at `path`, the call throws `fileExists` and leaves it alone,
   /// unless `existing` permits replacing it. Then ``backup`` is the path of its
@@ -104,11 +105,13 @@ extension DocumentSyncManager {
       store: downloaded.store, directory: directory,
       turns: SyncTurns(environment: options.environment), options: options,
       backup: downloaded.backup, merged: downloaded.merged, replaced: downloaded.replaced)
+    try await manager.take(options.policies)
     try await manager.synchronize(onProgress: onProgress)
     return manager
   }
 
-  /// Opens a store that is under sync.
+  /// Opens a store that is under sync. Throws `policyUnsuitable` if the policies
+  /// of the options are.
   ///
   /// - Parameters:
   ///   - path: The path of the store.
@@ -124,13 +127,27 @@ extension DocumentSyncManager {
     let store = try await OperationQueue().run(
       OpenStoreOperation(path: path, environment: environment), events: options.events,
       onProgress: onProgress)
+    let manager: DocumentSyncManager
     do {
-      return DocumentSyncManager(
+      manager = DocumentSyncManager(
         store: store,
         directory: try directory ?? environment.openDirectory(store.binding.directory),
         turns: SyncTurns(environment: environment), options: options)
     } catch {
       throw SyncError.wrapping(error, operation: "open the directory")
     }
+    do {
+      try await manager.take(options.policies)
+    } catch {
+      try store.close()
+      throw error
+    }
+    return manager
+  }
+
+  /// Sets the policies of the options, unless the store has them already.
+  private func take(_ policies: SyncPolicies?) async throws {
+    guard let policies, try await self.policies() != policies else { return }
+    try await setPolicies { $0 = policies }
   }
 }

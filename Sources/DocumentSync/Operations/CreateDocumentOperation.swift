@@ -27,6 +27,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   private let document: String
   private let descriptions: SyncDescriptions
   private let configuration: StoreConfiguration
+  private let policies: SyncPolicies?
   let turns: SyncTurns
   private let created = Mutex<Created?>(nil)
 
@@ -39,7 +40,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   package init(
     storeAt path: String, directory: any SharedDirectory, application: String, document: String,
     descriptions: SyncDescriptions = SyncDescriptions(),
-    configuration: StoreConfiguration = StoreConfiguration(),
+    configuration: StoreConfiguration = StoreConfiguration(), policies: SyncPolicies? = nil,
     turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.path = path
@@ -48,6 +49,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     self.document = document
     self.descriptions = descriptions
     self.configuration = configuration
+    self.policies = policies
     self.turns = turns
     super.init("create the document", environment: environment)
   }
@@ -147,6 +149,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       session: SyncSession(files: files, store: store), turns: turns, descriptions: descriptions)
     let binding = store.binding
     do {
+      if let policies { try store.setPolicies { $0 = policies } }
       try files.publishing(for: store) {
         // A store that has shared the document takes part in it, even if
         // another device has begun it.

@@ -24,11 +24,12 @@ public protocol SyncDelegate: Sendable {
   func answer(_ conflict: Conflict) async throws -> Conflict.Answer?
 
   /// Returns the value for a cell whose policy is `resolve:NAME`; `nil` if the
-  /// application has no such function.
+  /// application has no such function. Then a function of the library with that
+  /// name decides, such as ``ConflictPolicy/mergeText``.
   ///
   /// The function is called within the transaction that merges, and must not
-  /// use the store. If it returns `nil`, throws an error, or returns a value
-  /// that the column refuses, the conflict stays open and the synchronization
+  /// use the store. If there is no function, or if it throws an error or returns a
+  /// value that the column refuses, the conflict stays open and the synchronization
   /// continues. The default is `nil`.
   func resolve(_ values: Conflict.Values, by name: String) throws -> Value?
 

@@ -98,7 +98,9 @@ struct LifePlan: Sendable {
       default: break
       }
     }
-    if features.contains(.schemas) { plan.addSchema() }
+    if features.contains(.schemas) {
+      plan.addSchema(features.contains(.functions) ? .all : .all.subtracting(.functions))
+    }
     // With dice of its own, so that the rest of the history stays the same.
     var ownDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e75_6c6c)
     plan.losesKeys = ownDice.chance(40) && features.contains(.missingKeys)
@@ -175,12 +177,12 @@ struct LifePlan: Sendable {
 
   /// Draws random tables, and edits of them between the other steps. Uses its own dice, so that the
   /// rest of the history stays the same.
-  private mutating func addSchema() {
+  private mutating func addSchema(_ features: FleetFeatures) {
     var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c69_6665)
     guard dice.chance(60) else { return }
     var schemas = RandomSchema(seed: dice.word(), features: .all)
     schema = schemas.draw()
-    var merging = RandomMerging(seed: dice.word(), features: .all)
+    var merging = RandomMerging(seed: dice.word(), features: features)
     merging.drawTypes(&schema)
     // The simulation knows the expected values of the other tables only if stamps decide.
     policies = merging.policies(of: Array(0..<Self.maximum), schema).mapValues { drawn in

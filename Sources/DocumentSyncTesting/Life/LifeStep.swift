@@ -152,14 +152,16 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let heldEdits = Self(rawValue: 1 << 14)
   /// Devices delete many rows only when they are told to.
   package static let deletionLimits = Self(rawValue: 1 << 16)
+  /// Policies with the functions of the library.
+  package static let functions = Self(rawValue: 1 << 17)
 
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 17 - 1)
+  package static let all = Self(rawValue: 1 << 18 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves,
-    .heldEdits, .deletionLimits,
+    .heldEdits, .deletionLimits, .functions,
   ])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
@@ -169,5 +171,6 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
     ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
     ("openPrograms", .openPrograms), ("questions", .questions),
     ("halves", .halves), ("heldEdits", .heldEdits), ("deletionLimits", .deletionLimits),
+    ("functions", .functions),
   ]
 }

@@ -36,7 +36,9 @@ extension OpenStore {
   /// them as ordinary changes, together with what is due of the edits that no change set could
   /// carry.
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
-    let isDecided = try PolicyDecisions(session: session).make()
+    let isDecided = try PolicyDecisions(
+      session: session, limits: options.limits, checkCancellation: checkCancellation
+    ).make()
     guard try isDecided || DueHeldEdits(session).exist() else { return }
     try seal(session, checkCancellation: checkCancellation)
     session.forgetUnpublished()

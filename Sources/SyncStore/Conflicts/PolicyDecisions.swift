@@ -7,9 +7,19 @@ struct PolicyDecisions {
   private let session: StoreSession
   private let edits: LocalEdits
   private let shown: ShownRows
+  /// The bytes of text and blobs that an edit of one row may have.
+  private let greatestContent: Int
+  private let checkCancellation: () throws -> Void
 
-  init(session: StoreSession) {
+  /// - Parameters:
+  ///   - limits: The caps of change sets.
+  ///   - checkCancellation: Called repeatedly; throws to cancel.
+  init(
+    session: StoreSession, limits: CodecLimits, checkCancellation: @escaping () throws -> Void
+  ) {
     self.session = session
+    greatestContent = limits.safeContent
+    self.checkCancellation = checkCancellation
     edits = LocalEdits(session: session)
     shown = ShownRows(session: session)
   }
@@ -24,7 +34,10 @@ struct PolicyDecisions {
     try recorder.journal.writePending()
     try CopiedVersions(session: session, edits: edits).settle { edit in _ = try refusal(edit) }
     for (row, rebirths) in reborn(recorder.rebirths) { try bringBack(row, rebirths) }
-    for group in registers(recorder.decisions) { try decide(group) }
+    for group in registers(recorder.decisions) {
+      try checkCancellation()
+      try decide(group)
+    }
     recorder.removeDecisions()
     return true
   }
@@ -97,14 +110,15 @@ struct PolicyDecisions {
       var cells: [LocalEdits.Cell] = []
       for decision in group {
         guard let current = try shown.cell(decision.cell) else { return }
-        let wanted = try wanted(decision, current)
+        let (wanted, message) = try wanted(decision, current)
         cells.append((decision.cell.column, wanted))
         outcomes.append(
           wanted == decision.local
-            ? (.local, nil)
+            ? (.local, message)
             : wanted == decision.remote.value
-              ? (.remote, nil) : (.other, "The function chose another value."))
+              ? (.remote, message) : (.other, message ?? "The function chose another value."))
       }
+      try checkSize(cells.map(\.value), of: row, group)
       try edits.set(cells, of: row)
       for (decision, cell) in zip(group, cells) {
         if case .resolve = decision.policy { try check(cell.value, for: decision) }
@@ -119,38 +133,59 @@ struct PolicyDecisions {
     }
   }
 
-  /// Returns the value that a policy wants. Throws ``LocalEdits/Refusal``.
+  /// Returns the value that a policy wants, and what there is to say about it. Throws
+  /// ``LocalEdits/Refusal``.
   private func wanted(
     _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp)
-  ) throws -> Value {
+  ) throws -> (value: Value, message: String?) {
     switch decision.policy {
-    case .localWins: return decision.local
+    case .localWins: return (decision.local, nil)
     case .resolve(let name):
       guard let entry = try session.conflicts.journal.entry(decision.number) else {
-        return current.value
+        return (current.value, nil)
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
       let values = Conflict.Values(
         table: conflict.table, column: conflict.column ?? "", key: conflict.key,
         base: decision.base, local: decision.local, remote: decision.remote.value)
-      let resolved: Value?
+      let resolution: PolicyCache.Resolution?
       do {
-        resolved = try session.policyCache.resolve(values, by: name)
-      } catch {
-        throw LocalEdits.Refusal(message: "The function “\(name)” failed: \(error)")
+        resolution = try session.policyCache.resolve(
+          values, by: name, checkCancellation: checkCancellation)
+      } catch let failure as PolicyCache.FailedFunction {
+        throw LocalEdits.Refusal(message: "The function “\(name)” failed: \(failure.error)")
       }
-      guard let resolved else {
+      guard let resolution else {
         throw LocalEdits.Refusal(
           message: "No function “\(name)” is registered in the program that synchronized.")
+      }
+      guard case .value(let resolved) = resolution else {
+        return (
+          current.value, "The function “\(name)” cannot merge these values; the later one stays."
+        )
       }
       // A number that neither side wrote names a row of this device.
       let column = session.schema[decision.cell.row.table].columns[decision.cell.column]
       let sides = [decision.base, decision.local, decision.remote.value]
-      return sides.contains(resolved) ? resolved : try session.meant(resolved, in: column)
+      return (sides.contains(resolved) ? resolved : try session.meant(resolved, in: column), nil)
     default:
       // If a change from another device has won already, it stays: the stamps decided which one.
-      return current.stamp.client == session.own ? decision.remote.value : current.value
+      return (
+        current.stamp.client == session.own ? decision.remote.value : current.value, nil
+      )
     }
+  }
+
+  /// Refuses values that no change set can carry, unless they are those of one side: other devices would not have
+  /// them.
+  private func checkSize(
+    _ values: [Value], of row: RowKey, _ group: [ConflictRecorder.CellDecision]
+  ) throws {
+    guard values != group.map(\.local), values != group.map(\.remote.value) else { return }
+    let count = values.reduce(row.identity.bytes.count) { $0 + $1.contentCount }
+    guard count > greatestContent else { return }
+    throw LocalEdits.Refusal(
+      message: "The decision has \(count) bytes. \(greatestContent) can be sent to other devices.")
   }
 
   /// Refuses a function's value if the column would not store it unchanged, or if a numeric column
@@ -225,4 +260,12 @@ extension ConflictPolicy {
 
 extension Value {
   fileprivate var isNumber: Bool { kind == .integer || kind == .real }
+
+  fileprivate var contentCount: Int {
+    switch self {
+    case .null, .integer, .real: 0
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .identity(let row): row.bytes.count
+    }
+  }
 }

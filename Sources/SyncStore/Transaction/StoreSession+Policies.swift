@@ -30,12 +30,41 @@ extension SyncPolicies: StoredValue {
     try records.write(Self.record, to: Array(try encoder.encode(self)))
   }
 
-  /// Throws `badPolicy` if they name tables or columns that are not synchronized.
+  /// Throws `badPolicy` if they name tables or columns that are not synchronized, or a function for values that
+  /// a column does not have.
   func check(_ schema: StoreSchema, _ path: String) throws {
     for (table, columns) in columns {
-      for column in columns.keys { try Self.checkName(table, column, schema, path) }
+      for (column, policy) in columns {
+        try Self.checkName(table, column, schema, path)
+        try Self.check(policy, table, column, schema, path)
+      }
     }
     for table in tables.keys { try Self.checkName(table, nil, schema, path) }
+  }
+
+  /// Throws `badPolicy` if a column cannot have the values that a function is for.
+  private static func check(
+    _ policy: ConflictPolicy, _ table: SQLName, _ column: SQLName, _ schema: StoreSchema,
+    _ path: String
+  ) throws {
+    guard let function = policy.shippedFunction, let found = schema.table(named: table),
+      let position = found.columns.firstIndex(where: { $0.name.folded == column.folded })
+    else { return }
+    let column = found.columns[position]
+    let isReference =
+      column.isKeyed || found.foreignKeys.contains { $0.columns.contains(position) }
+    let isForNumbers = column.affinity == .integer || column.affinity == .real
+    guard isReference || column.domain == .counter || function.isForText && isForNumbers else {
+      return
+    }
+    let contents =
+      isReference
+      ? "refers to rows" : column.domain == .counter ? "is a counter" : "contains numbers"
+    throw StoreError(
+      .badPolicy, path: path,
+      message: "The function \(function.rawValue) is not for \(quoted(found.name))."
+        + "\(quoted(column.name)), which \(contents).",
+      remedy: function.isForText ? "Name a column with text." : "Name a column with plain values.")
   }
 
   private static func checkName(
@@ -90,10 +119,35 @@ final class PolicyCache {
     var other: NamedConflictResolver?
   }
 
-  /// Returns the value that the function of that name chooses; `nil` if there is no such function.
-  func resolve(_ values: Conflict.Values, by name: String) throws -> Value? {
-    if let own = resolvers.named[name] { return try own(values) }
-    return try resolvers.other?(name, values)
+  /// The error of a function of the application.
+  struct FailedFunction: Error {
+    var error: any Error
+  }
+
+  /// What a function makes of a conflict.
+  enum Resolution {
+    /// The value that is to be shown.
+    case value(Value)
+    /// The function cannot merge the values: stamps decide.
+    case later
+  }
+
+  /// Returns what the function of that name makes of a conflict; `nil` if there is no such function. The
+  /// application's functions come before the shipped ones.
+  func resolve(
+    _ values: Conflict.Values, by name: String, checkCancellation: () throws -> Void
+  ) throws -> Resolution? {
+    do {
+      if let own = resolvers.named[name] { return .value(try own(values)) }
+      if let value = try resolvers.other?(name, values) { return .value(value) }
+    } catch {
+      throw FailedFunction(error: error)
+    }
+    guard let function = ShippedFunction(rawValue: name) else { return nil }
+    let value = try function.value(
+      base: values.base, local: values.local, remote: values.remote,
+      checkCancellation: checkCancellation)
+    return value.map(Resolution.value) ?? .later
   }
 }
 

@@ -101,6 +101,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Tables that cannot be synchronized, since they have no primary key.
   package static let looseTables = FleetFeatures(rawValue: 1 << 59)
 
+  /// Policies with the functions of the library.
+  package static let functions = FleetFeatures(rawValue: 1 << 13)
+
   /// All features: the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
@@ -114,7 +117,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
     .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
-    .hostileNames, .killedHalves, .looseTables,
+    .hostileNames, .killedHalves, .looseTables, .functions,
   ])
 
   /// The features by name.
@@ -136,5 +139,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("heldEdits", .heldEdits),
     ("halves", .halves), ("leastReals", .leastReals), ("hostileNames", .hostileNames),
     ("killedHalves", .killedHalves), ("looseTables", .looseTables),
+    ("functions", .functions),
   ]
 }

@@ -5,11 +5,13 @@ import SyncModel
 struct RandomMerging {
   private var dice: Dice
   private var otherDice: Dice
+  private var functionDice: Dice
   private let features: FleetFeatures
 
   init(seed: UInt64, features: FleetFeatures) {
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d65_7267)
     otherDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x626f_7468)
+    functionDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6675_6e63)
     self.features = features
   }
 
@@ -90,9 +92,14 @@ struct RandomMerging {
   }
 
   private mutating func policy() -> ConflictPolicy {
-    dice.pick(weighted: [
+    let policy: ConflictPolicy = dice.pick(weighted: [
       (25, .latestWins), (25, .localWins), (20, .remoteWins), (10, .ask),
       (20, .resolve(Self.resolvers[dice.below(Self.resolvers.count)].name)),
     ])
+    guard features.contains(.functions), case .resolve = policy, functionDice.chance(50) else {
+      return policy
+    }
+    let functions = ShippedFunction.allCases
+    return .resolve(functions[functionDice.below(functions.count)].rawValue)
   }
 }
