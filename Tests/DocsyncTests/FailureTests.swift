@@ -41,7 +41,7 @@ import Testing
   @Test func policyThatNeedsAFunctionOfAnApplicationIsRefused() throws {
     try scratch.makeTwoDevices()
     let result = try scratch.docsync("conflicts", "a.db", "policy", "notes=resolve:longer")
-    #expect(result.status == 2 && result.errors.contains("docsync has none"))
+    #expect(result.status == 2 && result.errors.contains("docsync has no function “longer”"))
     #expect(try scratch.succeed("conflicts", "a.db", "policy").output == "document  latestWins\n")
   }
 

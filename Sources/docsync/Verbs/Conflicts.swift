@@ -18,10 +18,13 @@ struct Conflicts: StoreVerb {
       decides an open question, “restore” writes the value that lost; both are ordinary edits, \
       which the next sync sends. They work while another process synchronizes.
 
-      A policy belongs to this device: latestWins, localWins, remoteWins, ask, \
+      A policy belongs to this device: latestWins, localWins, remoteWins, ask, resolve:NAME, \
       or default, which removes the policy. It decides when \
       another device's edit arrives and this device has not sent its own edit of the same value. \
       A column's policy comes before its table's, and that before the document's.
+
+      NAME is a function: mergeText merges texts by lines and words, mergeJSON objects by \
+      member, unionOfLines keeps the lines of both, max and min choose a value.
 
       VALUE is written as in SQL: 42, 1.5, 'text', x'00ff', NULL; anything else is text. \
       A number below zero is given as --value=-5.
@@ -33,7 +36,8 @@ struct Conflicts: StoreVerb {
       """
         + examples(
           "docsync conflicts notes.db", "docsync conflicts notes.db resolve 12 --local",
-          "docsync conflicts notes.db policy notes.title=ask"))
+          "docsync conflicts notes.db policy notes.title=ask",
+          "docsync conflicts notes.db policy notes.text=resolve:mergeText"))
 
   /// The actions of the command.
   enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -106,10 +110,7 @@ struct Conflicts: StoreVerb {
     case .list: guard subject == nil else { throw ValidationError("“list” takes no number.") }
     case .show, .resolve, .restore: _ = try number()
     case .policy:
-      if case .resolve = try subject.map(PolicyChoice.parse)?.policy {
-        throw ValidationError(
-          "resolve:NAME is for an application that has such a function; docsync has none.")
-      }
+      _ = try subject.map(PolicyChoice.parse)
     }
     switch action {
     case .resolve:
@@ -160,9 +161,7 @@ struct Conflicts: StoreVerb {
         return try await show(try number(), manager)
       case .policy:
         if let choice = try subject.map(PolicyChoice.parse) {
-          try await manager.setPolicies {
-            $0.set(choice.policy, table: choice.name?.table, column: choice.name?.column)
-          }
+          try await manager.setPolicies { choice.set(in: &$0) }
         }
         let policies = try await manager.policies()
         return Outcome(
@@ -225,27 +224,5 @@ struct Conflicts: StoreVerb {
       }
     }
     return alignedLines(rows)
-  }
-}
-
-/// `[TABLE[.COLUMN]=]POLICY`
-struct PolicyChoice: Sendable {
-  var name: QualifiedName?
-  /// `nil` removes the present one.
-  var policy: ConflictPolicy?
-
-  static func parse(_ text: String) throws -> PolicyChoice {
-    // A name in quotes may contain an equals sign; a policy never does.
-    let parts = text.split(separator: "=", omittingEmptySubsequences: false)
-    let word = String(parts.last ?? "")
-    let prefix = parts.dropLast().joined(separator: "=")
-    let name = parts.count > 1 ? QualifiedName(prefix) : nil
-    let policy = ConflictPolicy(word)
-    guard parts.count == 1 || name != nil, policy != nil || word == "default" else {
-      throw ValidationError(
-        "“\(text)” is not [TABLE[.COLUMN]=]POLICY, where POLICY is latestWins, localWins, "
-          + "remoteWins, ask or default.")
-    }
-    return PolicyChoice(name: name, policy: policy)
   }
 }

@@ -17,6 +17,10 @@ struct Init: Verb {
 
       A name that holds a dot, a comma or an equals sign is put in double quotes, as in SQL: \
       --exclude '"odd.table"'.
+
+      --policy says what this device does if its own edit meets one of another device, such as \
+      --policy notes.text=resolve:mergeText. Other devices have policies of their own. “docsync \
+      conflicts --help” names all, and “docsync conflicts STORE policy” changes them later.
       """
         + examples(
           "docsync init notes.db --directory ~/Dropbox/DocumentSync",
@@ -42,6 +46,8 @@ struct Init: Verb {
   var client: String?
 
   @OptionGroup var schema: SchemaOptions
+
+  @OptionGroup var policy: PolicyOptions
 
   @OptionGroup var confirmation: DirectoryConfirmation
 
@@ -128,7 +134,9 @@ struct Init: Verb {
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.create(
       storeAt: store, directory: directory.directory, document: document,
-      options: .init(application: application, client: client, configuration: configuration),
+      options: .init(
+        application: application, client: client, configuration: configuration,
+        policies: try policy.policies()),
       onProgress: bar.handler)
     result.client = manager.binding.client.description
     if plan == nil {

@@ -19,6 +19,9 @@ struct Join: Verb {
       that the document does not have are sent to all devices. Where values differ, the \
       document's are kept, or with --prefer local those of the file. “docsync conflicts” lists \
       the values that were not kept, and can restore them.
+
+      --policy says what this device does if its own edit meets one of another device, such as \
+      --policy notes.text=resolve:mergeText. “docsync conflicts --help” names all policies.
       """
         + examples(
           "docsync join notes.db --directory ~/Dropbox/DocumentSync",
@@ -54,6 +57,8 @@ struct Join: Verb {
       "With --merge, whose values to keep where a row differs: document or local.",
       valueName: "SIDE"))
   var prefer: MergedRows.Preference?
+
+  @OptionGroup var policy: PolicyOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -108,6 +113,12 @@ struct Join: Verb {
   /// synchronization goes on, and joining again would be refused.
   private func explained(_ error: any Error) -> Failure {
     var failure = Failure(error).at(commandPlace)
+    if failure.code == SyncError.Code.policyUnsuitable.rawValue {
+      let store = shellWord(store)
+      failure.remedy =
+        "The database is there, without these policies. Set others with “docsync conflicts \(store) policy”, "
+        + "then continue with “docsync sync \(store)”."
+    }
     // With --merge or --replace, the database under sync may be the former one.
     guard failure.code == SyncError.Code.cancelled.rawValue, existing == .refuse else {
       return failure
@@ -127,7 +138,8 @@ struct Join: Verb {
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.join(
       storeAt: store, directory: directory.directory, document: document,
-      existing: existing, options: .init(application: application, client: client),
+      existing: existing,
+      options: .init(application: application, client: client, policies: try policy.policies()),
       onProgress: bar.handler)
     let binding = manager.binding
     let rowCount = try await manager.rowCount()
