@@ -214,7 +214,7 @@ import Testing
       try converge(devices, Self.body, [text("a") + "/" + text("b")])
     } else {
       #expect(report.warnings.map(\.code) == [.policyFailed] && conflict.status == .open)
-      #expect(conflict.message?.contains("29491 can be sent") == true, "\(conflict.message ?? "")")
+      #expect(conflict.message?.contains("29484 can be sent") == true, "\(conflict.message ?? "")")
       try converge(devices, Self.body, [text("b")])
     }
     for device in devices {

@@ -145,9 +145,12 @@ struct PolicyDecisions {
         return (current.value, nil)
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
+      // A later change that knows the one in conflict may have arrived in the same transaction.
+      let remote =
+        current.stamp.client == session.own ? decision.remote.value : current.value
       let values = Conflict.Values(
         table: conflict.table, column: conflict.column ?? "", key: conflict.key,
-        base: decision.base, local: decision.local, remote: decision.remote.value)
+        base: decision.base, local: decision.local, remote: remote)
       let resolution: PolicyCache.Resolution?
       do {
         resolution = try session.policyCache.resolve(
@@ -166,7 +169,7 @@ struct PolicyDecisions {
       }
       // A number that neither side wrote names a row of this device.
       let column = session.schema[decision.cell.row.table].columns[decision.cell.column]
-      let sides = [decision.base, decision.local, decision.remote.value]
+      let sides = [decision.base, decision.local, decision.remote.value, remote]
       return (sides.contains(resolved) ? resolved : try session.meant(resolved, in: column), nil)
     default:
       // If a change from another device has won already, it stays: the stamps decided which one.
