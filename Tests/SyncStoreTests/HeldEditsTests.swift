@@ -28,12 +28,13 @@ import Testing
     }
   }
 
-  /// Hundreds of small rows are divided into change sets, however small the caps are.
+  /// Hundreds of small rows are divided into change sets, however small the caps are. Their keys are numbers: text and
+  /// identities of 16 bytes would be noticed earlier.
   @Test func manySmallRowsAreExchangedWithSmallCaps() throws {
     var options = StoreOptions.patient
     options.limits.memoryBytes = 16 << 10
     let devices = try scratch.devices(
-      2, "CREATE TABLE number (k INTEGER PRIMARY KEY, a, b, c)", options: options)
+      2, "CREATE TABLE number (k INT PRIMARY KEY, a, b, c)", options: options)
     try devices[0].run(
       """
       WITH RECURSIVE row(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM row WHERE k < 250)

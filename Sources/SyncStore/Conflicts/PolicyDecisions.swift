@@ -108,20 +108,25 @@ struct PolicyDecisions {
     guard let row = group.first?.cell.row, try shown.contains(row) else { return }
     let refusal = try refusal {
       var cells: [LocalEdits.Cell] = []
+      var remotes: [Value] = []
       for decision in group {
         guard let current = try shown.cell(decision.cell) else { return }
         let (wanted, message) = try wanted(decision, current)
         cells.append((decision.cell.column, wanted))
+        remotes.append(remote(decision, current))
         outcomes.append(
           wanted == decision.local
             ? (.local, message)
             : wanted == decision.remote.value
               ? (.remote, message) : (.other, message ?? "The function chose another value."))
       }
-      try checkSize(cells.map(\.value), of: row, group)
+      try checkSize(
+        cells.map(\.value), of: row,
+        unless: [group.map(\.local), group.map(\.remote.value), remotes])
       try edits.set(cells, of: row)
-      for (decision, cell) in zip(group, cells) {
-        if case .resolve = decision.policy { try check(cell.value, for: decision) }
+      for (index, decision) in group.enumerated() {
+        guard case .resolve = decision.policy else { continue }
+        try check(cells[index].value, for: decision, remotes[index])
       }
     }
     for (index, decision) in group.enumerated() {
@@ -145,9 +150,7 @@ struct PolicyDecisions {
         return (current.value, nil)
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
-      // A later change that knows the one in conflict may have arrived in the same transaction.
-      let remote =
-        current.stamp.client == session.own ? decision.remote.value : current.value
+      let remote = remote(decision, current)
       let values = Conflict.Values(
         table: conflict.table, column: conflict.column ?? "", key: conflict.key,
         base: decision.base, local: decision.local, remote: remote)
@@ -172,19 +175,24 @@ struct PolicyDecisions {
       let sides = [decision.base, decision.local, decision.remote.value, remote]
       return (sides.contains(resolved) ? resolved : try session.meant(resolved, in: column), nil)
     default:
-      // If a change from another device has won already, it stays: the stamps decided which one.
-      return (
-        current.stamp.client == session.own ? decision.remote.value : current.value, nil
-      )
+      return (remote(decision, current), nil)
     }
+  }
+
+  /// Returns the newest value that has arrived: the cell's value unless this device's own is later. A change that
+  /// knows the one in conflict may have arrived in the same transaction; it is in no conflict.
+  private func remote(
+    _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp)
+  ) -> Value {
+    current.stamp.client == session.own ? decision.remote.value : current.value
   }
 
   /// Refuses values that no change set can carry, unless they are those of one side: other devices would not have
   /// them.
   private func checkSize(
-    _ values: [Value], of row: RowKey, _ group: [ConflictRecorder.CellDecision]
+    _ values: [Value], of row: RowKey, unless sides: [[Value]]
   ) throws {
-    guard values != group.map(\.local), values != group.map(\.remote.value) else { return }
+    guard !sides.contains(values) else { return }
     let count = values.reduce(row.identity.bytes.count) { $0 + $1.contentCount }
     guard count > greatestContent else { return }
     throw LocalEdits.Refusal(
@@ -194,11 +202,12 @@ struct PolicyDecisions {
   /// Refuses a function's value if the column would not store it unchanged, or if a numeric column
   /// would get text or a blob although neither side is of that kind.
   private func check(
-    _ value: Value, for decision: ConflictRecorder.CellDecision
+    _ value: Value, for decision: ConflictRecorder.CellDecision, _ remote: Value
   ) throws {
     let column = session.schema[decision.cell.row.table].columns[decision.cell.column]
     guard let stored = try shown.cell(decision.cell)?.value else { return }
-    let sides = [decision.base, decision.local, decision.remote.value].compactMap { $0?.kind }
+    let sides = [decision.base, decision.local, decision.remote.value, remote]
+      .compactMap { $0?.kind }
     let isNumeric = [.integer, .real, .numeric].contains(column.affinity)
     let isForeign =
       isNumeric && [.text, .blob].contains(stored.kind) && !sides.contains(stored.kind)

@@ -35,7 +35,7 @@ final class ConflictRecorder {
     var number: Int64
     var base: Value?
     var local: Value
-    /// The newest value that has arrived.
+    /// The newest value that has arrived and is in conflict.
     var remote: (value: Value, stamp: LocalStamp)
   }
 
