@@ -81,6 +81,30 @@ import Testing
     }
   }
 
+  /// Devices decide by functions of the library, and not in histories that are to stay as they were.
+  @Test func functionsOfTheLibraryAreDrawn() throws {
+    func count(_ policies: [[Int: SyncPolicies]]) -> Int {
+      policies.count { drawn in
+        drawn.values.contains { policies in
+          ([policies.document] + policies.tables.values).contains { $0.shippedFunction != nil }
+        }
+      }
+    }
+    var options = Fleet.Options()
+    options.features = .former
+    let former = try (UInt64(1)...300).map { seed in
+      var plans = RandomPlan(seed: seed, options: options)
+      return try plans.draw().policies
+    }
+    #expect(try count(plans(1...300).map(\.policies)) >= 20)
+    #expect(count(former) == 0)
+    func lives(_ features: LifeFeatures) -> [[Int: SyncPolicies]] {
+      (UInt64(1)...200).map { LifePlan.random(seed: $0, features: features, steps: 60).policies }
+    }
+    #expect(count(lives(.all)) >= 10)
+    #expect(count(lives(.former)) == 0)
+  }
+
   /// Lives have edits that are too large, and limits of deletions.
   @Test func livesHaveLargeEditsAndDeletionLimits() {
     let plans = (UInt64(1)...200).map { LifePlan.random(seed: $0, features: .all, steps: 60) }
