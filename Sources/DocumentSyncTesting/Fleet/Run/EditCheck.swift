@@ -274,31 +274,43 @@ struct EditCheck {
         ? [] : ["the deletion of \(key)"]
     }
     // The key of the row has become a plain value: the change sets delete the row, and insert it
-    // under that value.
-    if before != nil, said.actions[key, default: []].contains(where: \.isDeletion),
-      saysUnderGoneKey(key, said)
-    {
-      return []
+    // under that value, with its edits.
+    if before != nil, said.actions[key, default: []].contains(where: \.isDeletion) {
+      let missing = rowsUnderGoneKey(key, said).map {
+        missingValues(key, before, now, said, own, under: $0)
+      }
+      if let least = missing.min(by: { $0.count < $1.count }) { return least }
     }
     if before == nil, !saysInsertion(of: key, said) {
       return saysUnderGoneKey(key, said) || hasLostAtOnce(key, now)
         ? [] : ["the insertion of \(key)"]
     }
+    return missingValues(key, before, now, said, own, under: key)
+  }
+
+  /// Returns a line for each changed value of a row that is not in the change sets.
+  ///
+  /// - Parameter place: The key under which the change sets have the row.
+  private func missingValues(
+    _ key: OracleKey, _ before: [SQLName: Value]?, _ now: [SQLName: Value], _ said: SaidChanges,
+    _ own: LogicalState, under place: OracleKey
+  ) -> [String] {
+    guard let table = schema.table(key.table) else { return [] }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
         !isPlainStill(before?[name], value, position, table),
         !hasArrived(name, value, of: key, isNew: before == nil),
         journaled?.contains(LostValues.Loss(row: key, column: name, value: value)) != true,
-        !(said.cells[key]?[name] ?? []).contains(where: {
+        !(said.cells[place]?[name] ?? []).contains(where: {
           isGone($0, position, table) || mayHaveHad(value, $0, position, table)
         })
       else { return nil }
       let isSaid =
         table.columns[position].isCounter
-        ? own.rows[key]?.cells[name]?.shown.isSameNumber(as: value) == true
-          || said.counters[key]?[name]?.contains { $0.isSameNumber(as: value) } == true
-        : said.cells[key]?[name]?.contains(value) ?? false
+        ? own.rows[place]?.cells[name]?.shown.isSameNumber(as: value) == true
+          || said.counters[place]?[name]?.contains { $0.isSameNumber(as: value) } == true
+        : said.cells[place]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
     }
   }
@@ -325,11 +337,16 @@ struct EditCheck {
   /// that refers to no row, the other key has the row that had this number until the same edits
   /// deleted it. A row that has arrived since may have the number by now.
   private func saysUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> Bool {
+    !rowsUnderGoneKey(key, said).isEmpty
+  }
+
+  /// Returns the inserted rows that may be this row under another key.
+  private func rowsUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> [OracleKey] {
     guard let table = schema.table(key.table), !table.hasSurrogateKey,
       let wanted = IdentityEncoding.values(of: key.identity, count: table.key.count)
-    else { return false }
-    return said.actions.contains { other, actions in
-      guard other.table == key.table, actions.contains(.insert),
+    else { return [] }
+    return said.actions.keys.filter { other in
+      guard other.table == key.table, said.says(.insert, of: other),
         let found = IdentityEncoding.values(of: other.identity, count: table.key.count)
       else { return false }
       return zip(table.key, zip(found, wanted)).allSatisfy { column, values in
