@@ -67,6 +67,10 @@ final class FleetDevice {
   /// The last own change set that was sealed, and checked, when the store noticed that its schema
   /// had changed.
   private var noticedHead: UInt64 = 0
+  /// Whether rows may still be shown without their parents. A program that has foreign keys off
+  /// leaves such rows. Where the store sealed them because it noticed that its schema had changed,
+  /// only the next whole synchronization hides them.
+  var mayShowOrphans: Bool { leave.wasEditedFreely && lastHead > checked.head }
 
   typealias Reopening = () async throws -> (LocalStore, DocumentSyncManager?)
 
@@ -301,7 +305,8 @@ final class FleetDevice {
         "device \(number) has applied change sets "
           + (extent == .sending ? "while it only sends" : "before it sealed its own edits"))
     }
-    if isWaiting, let former {
+    let hasOnlyNoticed = leave.wasEditedFreely && head > checked.head && applied == before
+    if isWaiting || hasOnlyNoticed, let former {
       try noteSealed(check, since: former)
       return isIdle
     }
