@@ -46,6 +46,7 @@ struct Pages {
     try await cancelled(phone[0])
     for manager in [laptop[1], phone[0], phone[1]] { try await manager.close() }
     try await quickStart()
+    try await adopting()
   }
 
   private func createProject(_ name: String) async throws {
@@ -147,5 +148,20 @@ struct Pages {
       atPath: path("Other"), withIntermediateDirectories: true)
     let report = try await synchronizeNotes(at: path("notes.db"), through: path("Other"))
     try expect(report.waiting.isEmpty, "\(report)")
+  }
+
+  /// The page about adopting checks itself, and waits for what its observations see.
+  private func adopting() async throws {
+    let recipes = folder.appendingPathComponent("Recipes")
+    try FileManager.default.createDirectory(at: recipes, withIntermediateDirectories: true)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await tryRecipes(in: recipes) }
+      group.addTask {
+        try await Task.sleep(for: .seconds(120))
+        throw Unexpected("the page about adopting waited in vain for two minutes")
+      }
+      try await group.next()
+      group.cancelAll()
+    }
   }
 }
