@@ -160,6 +160,50 @@ import Testing
       ["a|1|2", "b|3|0"])
   }
 
+  @Test func onlyTheColumnThatIsTooLargeStays() throws {
+    let (one, two) = (Self.composed, Self.decomposed)
+    var options = StoreOptions.patient
+    options.limits.memoryBytes = 64 << 10
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, "\(one)", "\(two)"); INSERT INTO t VALUES ('a', 1, 2)
+      """, options: options)
+    try devices[0].run(#"UPDATE t SET "\#(one)" = 5, "\#(two)" = randomblob(40000)"#)
+    try exchange(devices)
+    let held = try devices[0].store.status().heldEdits
+    #expect(held.map(\.columns) == [[SQLName(two)]])
+    let columns = try devices[0].store.heldChangeSets().flatMap { set in
+      set.tables.flatMap { table in table.shapes.flatMap { $0.map { table.columns[$0] } } }
+    }
+    #expect(columns == [SQLName(two)])
+    #expect(try devices[1].rows("SELECT * FROM t") == ["a|5|2"])
+    try devices[1].run("DELETE FROM t")
+    try converge(devices, "SELECT * FROM t", [])
+    for device in devices { #expect(try sound(device)) }
+  }
+
+  @Test(arguments: [["n', 'x", "x', 'm"], ["x', 'm", "n', 'x"]])
+  func aRowWaitsForAllTheRowsThatItRefersTo(parents: [String]) throws {
+    let (one, two) = (Self.composed, Self.decomposed)
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE p (k TEXT PRIMARY KEY, "\(one)" TEXT UNIQUE, "\(two)" TEXT UNIQUE);
+      CREATE TABLE c (k TEXT PRIMARY KEY, a TEXT REFERENCES p ("\(one)"), b TEXT REFERENCES p ("\(two)"));
+      """)
+    // Rows of `p` with this value in one of the columns are two rows.
+    try devices[0].run("PRAGMA foreign_keys = OFF; INSERT INTO c VALUES ('c', 'x', 'x')")
+    try exchange(devices)
+    for device in devices { #expect(try device.rows("SELECT * FROM c") == []) }
+    for (number, values) in parents.enumerated() {
+      try devices[1].run("INSERT INTO p VALUES ('\(number)', '\(values)')")
+      try exchange(devices)
+    }
+    try converge(devices, "SELECT * FROM c", ["c|x|x"])
+    for device in devices { #expect(try sound(device)) }
+  }
+
   private func sound(_ device: Device) throws -> Bool {
     let report = try LocalStore.verify(at: device.path)
     return report.report.findings.isEmpty

@@ -72,6 +72,6 @@ extension KeptRow.Reason: RawRepresentable {
 /// The key by which a row's reference finds the parent.
 struct ReferenceKey: Hashable {
   var parent: Int
-  var columns: String
+  var columns: SQLName
   var key: RowIdentity
 }

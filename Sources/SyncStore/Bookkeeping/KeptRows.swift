@@ -125,7 +125,7 @@ final class KeptRows {
 
   private func bind(_ reference: ReferenceKey, to statement: SQLStatement) {
     statement.bind(Int64(reference.parent), at: 1)
-    statement.bind(reference.columns, at: 2)
+    statement.bind(reference.columns.text, at: 2)
     statement.bind(blob: reference.key.bytes, at: 3)
   }
 
@@ -185,7 +185,7 @@ final class KeptRows {
     while try statement.step() {
       found.insert(
         ReferenceKey(
-          parent: try statement.number(at: 0), columns: statement.text(at: 1),
+          parent: try statement.number(at: 0), columns: SQLName(statement.text(at: 1)),
           key: RowIdentity(bytes: statement.bytes(at: 2))))
     }
     return found
@@ -263,7 +263,7 @@ final class KeptRows {
   }
 
   /// Returns the parents and the columns by which stored rows refer.
-  static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: String)] {
+  static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: SQLName)] {
     try StoredRow.fetchAll(
       database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
     ).map { (try $0["parent"], try $0["columns"]) }

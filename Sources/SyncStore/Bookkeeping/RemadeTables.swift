@@ -37,7 +37,7 @@ struct RemadeTables: Codable, Equatable {
     var table: Int
     var identity: [UInt8]
     /// The name of the cell's column in change sets.
-    var column: String
+    var column: SQLName
     /// The identity of the row that it refers to.
     var parent: [UInt8]
   }

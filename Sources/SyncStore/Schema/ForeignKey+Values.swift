@@ -2,7 +2,9 @@ import SyncModel
 
 extension ForeignKey {
   /// The names of the referred columns, as bookkeeping writes them.
-  var columnsName: String { parentColumns.map { $0.folded }.joined(separator: "\u{1}") }
+  var columnsName: SQLName {
+    SQLName(parentColumns.map { $0.folded }.joined(separator: "\u{1}"))
+  }
 }
 
 extension TableSchema {

@@ -18,10 +18,10 @@ struct HeldRests {
   /// Returns the columns with large values that no other device has replaced.
   private func remaining(
     _ edit: HeldEdits.Edit, _ table: TableSchema, _ state: RowState
-  ) -> [String] {
+  ) -> [SQLName] {
     edit.large.filter { name in
       table.cellPositions.contains { position in
-        table.columns[position].wireName.text == name
+        table.columns[position].wireName == name
           && edit.has(state.stamp(of: position), session)
       }
     }

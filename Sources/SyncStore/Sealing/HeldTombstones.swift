@@ -18,7 +18,7 @@ struct HeldTombstones {
     guard !held.edits.isEmpty else { return [] }
     var found: [Cells] = []
     for name in Set(held.edits.map(\.table)).sorted() {
-      guard let table = session.schema.table(wireName: SQLName(name)) else { continue }
+      guard let table = session.schema.table(wireName: name) else { continue }
       let access = try session.access(table.id)
       let edits = try held.inTable(table, session)
       for (identity, columns) in edits.cells.sorted(by: { $0.key < $1.key })

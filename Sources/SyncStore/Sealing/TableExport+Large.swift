@@ -88,10 +88,10 @@ extension TableExport {
     held.times.formUnion(times)
     session.newHeldEdits.append(
       HeldEdits.Edit(
-        kind: kind, table: table.wireName.text, identity: Data(identity.bytes),
-        columns: kind == .update ? row.shapes[0].map { row.columns[$0].text } : [],
+        kind: kind, table: table.wireName, identity: Data(identity.bytes),
+        columns: kind == .update ? row.shapes[0].map { row.columns[$0] } : [],
         large: sizes.filter { $0.count > 0 && $0.count * 8 >= greatest }.map {
-          row.columns[$0.index].text
+          row.columns[$0.index]
         }, client: session.ownClient, times: times, replaced: replaced,
         isOfKnownRow: held.known.contains(identity), byteCount: row.byteCount,
         limit: limits.greatestContent))

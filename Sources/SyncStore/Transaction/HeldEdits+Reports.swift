@@ -15,7 +15,7 @@ extension HeldEdits {
           edit, access.table,
           row: key?.map(Self.text).joined(separator: ", ") ?? edit.row.hexadecimal))
     }
-    return reports.sorted { ($0.table.text, $0.row) < ($1.table.text, $1.row) }
+    return reports.sorted { ($0.table, $0.row) < ($1.table, $1.row) }
   }
 
   private static func key(of row: RowIdentity, _ table: TableSchema) -> [Value]? {
@@ -28,7 +28,7 @@ extension HeldEdits {
   ) -> StoreStatus.HeldEdit {
     // If none is large, the key is.
     let named = edit.large.isEmpty ? edit.columns : edit.large
-    let columns = table.columns.filter { named.contains($0.wireName.text) }.map(\.name)
+    let columns = table.columns.filter { named.contains($0.wireName) }.map(\.name)
     let names = columns.map(quoted).joined(separator: ", ")
     let what =
       switch edit.kind {

@@ -21,12 +21,12 @@ struct HeldEdits: Codable, Equatable {
 
     var kind: Kind
     /// The table's name in change sets.
-    var table: String
+    var table: SQLName
     var identity: Data
     /// The names in change sets of the held columns of an update.
-    var columns: [String] = []
+    var columns: [SQLName] = []
     /// The names of the columns with large values.
-    var large: [String]
+    var large: [SQLName]
     /// The client that this store was when it made the edit.
     var client: ClientIdentifier
     /// The times of the stamps.
@@ -96,7 +96,7 @@ extension StoreSession {
 
   /// Returns the table and the state of the row of a held edit; `nil` if nothing is left of the edit.
   func state(of edit: HeldEdits.Edit) throws -> (access: TableAccess, state: RowState)? {
-    guard let table = schema.table(wireName: SQLName(edit.table)) else { return nil }
+    guard let table = schema.table(wireName: edit.table) else { return nil }
     let access = try access(table.id)
     guard let state = try access.stamps.state(of: access.fingerprint(edit.row)) else { return nil }
     let hasCells = edit.positions(in: table).contains {
@@ -134,7 +134,7 @@ extension HeldEdits.Edit {
   /// Returns the positions of the held columns.
   func positions(in table: TableSchema) -> [Int] {
     guard kind == .update else { return kind == .insertion ? table.cellPositions : [] }
-    return table.cellPositions.filter { columns.contains(table.columns[$0].wireName.text) }
+    return table.cellPositions.filter { columns.contains(table.columns[$0].wireName) }
   }
 }
 
@@ -168,7 +168,7 @@ extension HeldEdits {
   func byTable(_ session: StoreSession) throws -> [Int: OfTable] {
     var found: [Int: OfTable] = [:]
     for name in Set(edits.map(\.table)) {
-      guard let table = session.schema.table(wireName: SQLName(name)) else { continue }
+      guard let table = session.schema.table(wireName: name) else { continue }
       let edits = try inTable(table, session)
       if !edits.isEmpty { found[table.id] = edits }
     }
@@ -178,7 +178,7 @@ extension HeldEdits {
   /// Returns the edits of the rows of a table that still count.
   func inTable(_ table: TableSchema, _ session: StoreSession) throws -> OfTable {
     var found = OfTable()
-    for edit in edits where table.wireName.text == edit.table {
+    for edit in edits where table.wireName == edit.table {
       guard let (_, state) = try session.state(of: edit) else { continue }
       found.times.formUnion(edit.times)
       if edit.kind == .insertion { found.unknown.insert(edit.row) }

@@ -69,7 +69,7 @@ extension StoreSession {
     from row: RowKey, _ column: ColumnSchema, to parent: RowIdentity
   ) -> RemadeTables.Reference {
     RemadeTables.Reference(
-      table: row.table, identity: row.identity.bytes, column: column.wireName.text,
+      table: row.table, identity: row.identity.bytes, column: column.wireName,
       parent: parent.bytes)
   }
 }
