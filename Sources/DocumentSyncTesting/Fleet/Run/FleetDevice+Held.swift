@@ -20,6 +20,7 @@ extension FleetDevice {
     guard let limit else { return }
     let former = held
     held = try store.heldChangeSets()
+    everHeld.formUnion(values(of: held).map(\.row))
     for set in held {
       for changes in set.tables where !changes.isLarge(limit) {
         throw FleetFailure(
@@ -145,6 +146,16 @@ extension TableChanges {
   func isLarge(_ limit: Int) -> Bool {
     let content = (keys + cells).reduce(0) { $0 + $1.bytes.count }
     return content + moves.reduce(0) { $0 + $1.destination.bytes.count } > limit / 2
+  }
+}
+
+extension LostValues.Loss {
+  /// Returns whether the value may be too large for a change set.
+  func isLarge(_ limit: Int) -> Bool {
+    switch value {
+    case .text(let bytes), .blob(let bytes): bytes.count > limit / 2
+    case .null, .integer, .real, .identity: false
+    }
   }
 }
 

@@ -37,6 +37,8 @@ final class FleetDevice {
   let limit: Int?
   /// The edits that the device kept back at its last synchronization, as change sets.
   var held: [SyncChangeSet] = [] { didSet { expected = nil } }
+  /// The rows of which the device has kept back an edit after some synchronization.
+  var everHeld: Set<OracleKey> = []
   /// The rows before the last synchronization, as programs had left them.
   private(set) var edited: [OracleKey: [SQLName: Value]] = [:]
   /// The rows shown after the last synchronization.
@@ -305,7 +307,8 @@ final class FleetDevice {
         "device \(number) has applied change sets "
           + (extent == .sending ? "while it only sends" : "before it sealed its own edits"))
     }
-    let hasOnlyNoticed = leave.wasEditedFreely && head > checked.head && applied == before
+    let hasOnlyNoticed =
+      leave.wasEditedFreely && head > checked.head && applied == checked.applied
     if isWaiting || hasOnlyNoticed, let former {
       try noteSealed(check, since: former)
       return isIdle
