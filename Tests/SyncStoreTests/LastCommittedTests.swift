@@ -27,6 +27,7 @@ import Testing
       "policies": "\(try store.policies())", "events": "\(try store.pendingEvents())",
       "commands": "\(String(describing: try store.commandState()))",
       "record": "\(String(describing: try store.record("key")))",
+      "pending": "\(try store.pendingChanges(limit: 10))", "count": "\(try store.pendingCount())",
     ]
     if withLong {
       answers["rows"] = "\(try store.rowCount())"

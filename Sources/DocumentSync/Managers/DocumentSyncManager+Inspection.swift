@@ -54,6 +54,23 @@ extension DocumentSyncManager {
     try await ask("look for edits") { try $0.hasUnsentEdits() }
   }
 
+  /// Returns the edits that no other device can have, row by row: those that are in no change set yet, those in
+  /// change sets that were not sent, and those that are too large to be sent.
+  ///
+  /// It looks at all edits that are in no change set yet, and reads change sets that were not sent. To know
+  /// how many there are, ask ``pendingCount()``.
+  ///
+  /// - Parameter limit: The most changes that are listed, up to 1,000,000;
+  ///   ``StoreStatus/PendingChanges/hasMore`` says whether there are more.
+  public func pendingChanges(limit: Int = 100) async throws -> StoreStatus.PendingChanges {
+    try await ask("list the edits to send") { try $0.pendingChanges(limit: limit) }
+  }
+
+  /// Returns how many edits no other device can have. It takes no more time if there are many.
+  public func pendingCount() async throws -> StoreStatus.PendingCount {
+    try await ask("count the edits to send") { try $0.pendingCount() }
+  }
+
   /// Whether the file at the path of the store is still the one that the manager has open. Looks at the
   /// file system.
   package var isFileInPlace: Bool { store.isFileInPlace }

@@ -109,6 +109,12 @@ struct Outbox {
       database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
   }
 
+  /// Returns the number of rows in the unpublished change sets.
+  func unpublishedRowCount() throws -> Int {
+    try Int.fetchOne(
+      database, sql: "SELECT total(changes) FROM docsync_outbox WHERE published = 0") ?? 0
+  }
+
   /// Returns the first and the last number of a client's unpublished change sets, or `nil` if there
   /// are none.
   func unpublishedNumbers(of client: Int32) throws -> (first: Int64, last: Int64)? {

@@ -113,12 +113,13 @@ final class ChangeExport {
 extension StoreSession {
   /// Returns the number of entries in the log of a table, or a few more: their numbers go up by
   /// one.
-  func entryCount(of table: TableSchema) throws -> Int {
+  func entryCount(of table: TableSchema) throws -> Int { try entryCount(of: table.logName) }
+
+  private func entryCount(of log: String) throws -> Int {
     // Two queries, each of which looks at one entry.
     try Int.fetchOne(
       database,
-      sql: "SELECT (SELECT max(seq) FROM \(table.logName)) - (SELECT min(seq) FROM "
-        + "\(table.logName)) + 1") ?? 0
+      sql: "SELECT (SELECT max(seq) FROM \(log)) - (SELECT min(seq) FROM \(log)) + 1") ?? 0
   }
 
   /// Returns the tables whose log has entries.
@@ -135,6 +136,9 @@ extension StoreSession {
       sum + (try Int.fetchOne(database.cachedStatement(sql: "SELECT count(*) FROM \(log)")) ?? 0)
     }
   }
+
+  /// Returns about the same number, after a look at the ends of each log.
+  func entryCount() throws -> Int { try logNames.reduce(0) { try $0 + entryCount(of: $1) } }
 
   /// Returns whether there is any such entry.
   func hasEdits() throws -> Bool {

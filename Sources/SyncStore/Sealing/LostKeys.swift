@@ -10,27 +10,38 @@ extension StoreSession {
   /// Gives rows whose key was set to NULL their former key: without it every other device would
   /// delete them.
   func restoreKeys() throws {
-    for table in try tablesWithEdits() where try mayLackKeys(table) {
+    for table in try tablesWithEdits() {
       guard let rowid = table.rowidName else { continue }
-      let keys = table.keyColumns.indices.map { "k\($0)" }
-      let reading = try SQLStatement(
-        "SELECT l.seq, l.identity, \(keys.map { "l.\($0)" }.joined(separator: ", ")) "
-          + "FROM \(table.logName) AS l JOIN \(table.quotedName) AS t ON t.\(rowid) = l.identity "
-          + "WHERE l.op = \(CaptureTriggers.Entry.delete.rawValue) AND l.identity IS NOT NULL "
-          + "AND (\(table.isWithoutKey("t"))) "
-          + "AND \(keys.map { "l.\($0) IS NOT NULL" }.joined(separator: " AND ")) "
-          + "ORDER BY l.seq DESC", on: database)
-      var lost: [(seq: Int64, rowid: Int64, key: [Value])] = []
-      while try reading.step() {
-        lost.append(
-          (
-            reading.integer(at: 0), reading.integer(at: 1),
-            keys.indices.map { reading.value(at: $0 + 2) }
-          )
-        )
+      for row in try lostKeys(of: table) {
+        try restoreKey(row.key, of: row.rowid, entry: row.seq, table, rowid)
       }
-      for row in lost { try restoreKey(row.key, of: row.rowid, entry: row.seq, table, rowid) }
     }
+  }
+
+  /// Returns the keys that rows had before they were set to NULL, the last ones first, with the rows'
+  /// numbers in the table and the numbers of the entries.
+  func lostKeys(
+    of table: TableSchema
+  ) throws -> [(seq: Int64, rowid: Int64, key: [Value])] {
+    guard try mayLackKeys(table), let rowid = table.rowidName else { return [] }
+    let keys = table.keyColumns.indices.map { "k\($0)" }
+    let reading = try SQLStatement(
+      "SELECT l.seq, l.identity, \(keys.map { "l.\($0)" }.joined(separator: ", ")) "
+        + "FROM \(table.logName) AS l JOIN \(table.quotedName) AS t ON t.\(rowid) = l.identity "
+        + "WHERE l.op = \(CaptureTriggers.Entry.delete.rawValue) AND l.identity IS NOT NULL "
+        + "AND (\(table.isWithoutKey("t"))) "
+        + "AND \(keys.map { "l.\($0) IS NOT NULL" }.joined(separator: " AND ")) "
+        + "ORDER BY l.seq DESC", on: database)
+    var lost: [(seq: Int64, rowid: Int64, key: [Value])] = []
+    while try reading.step() {
+      lost.append(
+        (
+          reading.integer(at: 0), reading.integer(at: 1),
+          keys.indices.map { reading.value(at: $0 + 2) }
+        )
+      )
+    }
+    return lost
   }
 
   private func restoreKey(

@@ -1,6 +1,20 @@
 import GRDB
 import SyncModel
 
+extension EditLog.Row {
+  /// Returns whether the row was in the document before the edits.
+  func existed(_ state: RowState?, in table: TableSchema, _ session: StoreSession) -> Bool {
+    if let state {
+      switch state.existence {
+      case .inserted: return true
+      case .deleted: return session.isRevived(state, table)
+      case .unsaid: return !state.isKept
+      }
+    }
+    return first != .insert
+  }
+}
+
 /// The export of the edits of one table, batch by batch.
 final class TableExport {
   let session: StoreSession
@@ -287,16 +301,8 @@ final class TableExport {
     return try session.borrower(of: row).flatMap(session.keptRows.row)?.cells ?? []
   }
 
-  /// Returns whether the row was in the document before the edits.
   private func existed(_ log: EditLog.Row, _ state: RowState?) -> Bool {
-    if let state {
-      switch state.existence {
-      case .inserted: return true
-      case .deleted: return session.isRevived(state, table)
-      case .unsaid: return !state.isKept
-      }
-    }
-    return log.first != .insert
+    log.existed(state, in: table, session)
   }
 
   private func appendDeletion(

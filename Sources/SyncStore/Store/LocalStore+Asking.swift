@@ -48,6 +48,16 @@ extension LocalStore {
     try read { try $0.hasEdits() || $0.outbox.unpublishedCount() > 0 }
   }
 
+  /// Returns the edits that no other device can have, row by row, at most `limit`.
+  package func pendingChanges(limit: Int) throws -> StoreStatus.PendingChanges {
+    try read { try PendingChangesReport.make($0, limit: limit) }
+  }
+
+  /// Returns their number, without looking at each of them.
+  package func pendingCount() throws -> StoreStatus.PendingCount {
+    try read { try PendingChangesReport.count($0) }
+  }
+
   /// Whether the file at the path is still the one that is open; if the file is gone, or another one has
   /// its place, edits of other programs do not come here.
   package var isFileInPlace: Bool { connection.readers.isFileInPlace }

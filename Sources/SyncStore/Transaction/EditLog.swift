@@ -22,6 +22,8 @@ struct EditLog {
     fileprivate var insertions = 0
     /// The time of the last insertion; `nil` if there was none, or the row was deleted after it.
     var insertTime: HybridTime?
+    /// The time of the oldest entry of the batch.
+    var firstTime = HybridTime.zero
     /// The time of the newest entry.
     var lastTime = HybridTime.zero
     /// The time of the entry before the newest one; zero if there is none.
@@ -120,20 +122,21 @@ struct EditLog {
   private var departed: DepartedRows?
   private var hasEntry: Bool
 
-  init(table: TableSchema, session: StoreSession) throws {
+  /// - Parameter isBrief: Whether the values of the rows are not wanted, apart from their keys.
+  init(table: TableSchema, session: StoreSession, isBrief: Bool = false) throws {
     self.table = table
     self.session = session
     let keys = table.keyColumns.indices.map { "k\($0)" }
     collations =
       table.identity == .surrogate
       ? [.binary] : table.identityPositions.map { table.columns[$0].keyCollation }
-    cellPositions = table.cellPositions
-    baseColumns = table.baseColumns
+    cellPositions = isBrief ? [] : table.cellPositions
+    baseColumns = isBrief ? [] : table.baseColumns
     firstCell = 4 + keys.count
     let match = zip(table.keyColumns, keys).map { "t.\(quoted($0)) = l.\($1)" }
     let logged = keys.map { "l.\($0)" }
     let cells = cellPositions.map { "t.\(quoted(table.columns[$0].name))" }
-    recorded = table.recordedColumns
+    recorded = isBrief ? [] : table.recordedColumns
     firstOld = firstCell + cells.count
     let olds = recorded.map { "l.\(CaptureTriggers.Column.old($0))" }
     let isTooWide = firstOld + olds.count > TableSchema.greatestColumnCount
@@ -156,17 +159,11 @@ struct EditLog {
   /// Returns the next rows, at most `limit`, and no more once their cells have `byteLimit` bytes.
   /// Returns an empty batch at the end.
   mutating func next(limit: Int, byteLimit: Int) throws -> Batch {
-    var batch = Batch(
-      keys: Array(repeating: ValueColumn(), count: collations.count),
-      cells: Array(repeating: ValueColumn(), count: table.columns.count),
-      olds: Array(repeating: ValueColumn(), count: table.columns.count))
+    var batch = emptyBatch
     var positions: [KeyHash: Int] = [:]
     var key: [UInt8] = []
     while hasEntry {
-      key.removeAll(keepingCapacity: true)
-      for index in collations.indices {
-        statement.appendKey(at: 4 + index, collation: collations[index], to: &key)
-      }
+      readKey(into: &key)
       let hash = session.hash(key)
       let position: Int
       if let known = positions[KeyHash(hash)] {
@@ -188,13 +185,57 @@ struct EditLog {
     return batch
   }
 
+  /// Returns the first rows that are not in `seen`, at most `limit`, each with all its entries, and adds
+  /// them to `seen`. Reads the log to its end, so it can be called once.
+  mutating func first(_ limit: Int, notIn seen: inout Set<KeyHash>) throws -> Batch {
+    var batch = emptyBatch
+    batch.isLast = true
+    var positions: [KeyHash: Int] = [:]
+    var key: [UInt8] = []
+    while hasEntry {
+      readKey(into: &key)
+      let hash = session.hash(key)
+      let row = KeyHash(hash)
+      if positions[row] == nil, !seen.contains(row) {
+        if batch.rows.count < limit {
+          positions[row] = batch.rows.count
+          try appendRow(hash, to: &batch)
+        } else {
+          batch.isLast = false
+        }
+      }
+      if let position = positions[row] {
+        try add(to: &batch.rows[position], &batch.cells, &batch.olds)
+        batch.entryCount += 1
+      }
+      hasEntry = try statement.step()
+    }
+    seen.formUnion(positions.keys)
+    return batch
+  }
+
+  private var emptyBatch: Batch {
+    Batch(
+      keys: Array(repeating: ValueColumn(), count: collations.count),
+      cells: Array(repeating: ValueColumn(), count: table.columns.count),
+      olds: Array(repeating: ValueColumn(), count: table.columns.count))
+  }
+
+  @inline(__always)
+  private func readKey(into key: inout [UInt8]) {
+    key.removeAll(keepingCapacity: true)
+    for index in collations.indices {
+      statement.appendKey(at: 4 + index, collation: collations[index], to: &key)
+    }
+  }
+
   /// The hash of a row's key in a dictionary: a lookup would call the functions of ``Bits128``, which
   /// is in another module.
-  private struct KeyHash: Hashable {
+  struct KeyHash: Hashable {
     private let high: UInt64
     private let low: UInt64
 
-    init(_ hash: Bits128) {
+    fileprivate init(_ hash: Bits128) {
       high = hash.high
       low = hash.low
     }
@@ -232,6 +273,7 @@ struct EditLog {
     if time < row.lastTime { time = row.lastTime.next }
     row.earlierTime = row.lastTime
     row.lastTime = time
+    if row.firstTime == .zero { row.firstTime = time }
     let kind = try kind()
     if kind != .update {
       // A cascade updates a row under its new key before the triggers of the

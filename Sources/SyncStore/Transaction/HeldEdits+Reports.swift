@@ -1,13 +1,22 @@
 import SyncModel
 
 extension HeldEdits {
+  /// Returns the edits that are not lost to other devices' deletions.
+  func present(
+    _ session: StoreSession
+  ) throws -> [(edit: Edit, access: TableAccess, state: RowState)] {
+    try edits.compactMap { edit in
+      guard let (access, state) = try session.state(of: edit) else { return nil }
+      let row = RowKey(table: access.table.id, identity: edit.row)
+      if edit.kind != .deletion, try session.isGone(row, state) { return nil }
+      return (edit, access, state)
+    }
+  }
+
   /// Returns what users are told of the edits that are not lost to other devices' deletions.
   func reports(_ session: StoreSession) throws -> [StoreStatus.HeldEdit] {
     var reports: [StoreStatus.HeldEdit] = []
-    for edit in edits {
-      guard let (access, state) = try session.state(of: edit) else { continue }
-      let row = RowKey(table: access.table.id, identity: edit.row)
-      if edit.kind != .deletion, try session.isGone(row, state) { continue }
+    for (edit, access, _) in try present(session) {
       let shown = try access.key(of: edit.row)
       let key = shown ?? Self.key(of: edit.row, access.table)
       reports.append(
@@ -18,7 +27,7 @@ extension HeldEdits {
     return reports.sorted { ($0.table, $0.row) < ($1.table, $1.row) }
   }
 
-  private static func key(of row: RowIdentity, _ table: TableSchema) -> [Value]? {
+  static func key(of row: RowIdentity, _ table: TableSchema) -> [Value]? {
     table.identity == .surrogate
       ? nil : IdentityEncoding.values(of: row, count: table.identityPositions.count)
   }

@@ -1,4 +1,5 @@
 import GRDB
+import SyncModel
 
 /// The local keys in a table's log that no longer lead to a row.
 struct LoggedKeys {
@@ -9,22 +10,43 @@ struct LoggedKeys {
 }
 
 extension StoreSession {
-  /// Gives new rows the identities that were drawn when they were inserted. A row is new if its
-  /// first entry in the log is an insert, apart from updates by a cascade, which come before the
-  /// insert that records a changed key. All other rows keep their identities: rows that REPLACE has
-  /// written, and rows that were deleted too often to be new, since the trigger of a foreign key
-  /// may insert a row under a key that has changed before the log records the change.
+  /// Gives new rows the identities that were drawn when they were inserted.
   func assignLoggedIdentities(_ table: TableSchema) throws {
-    typealias Entry = CaptureTriggers.Entry
     try database.execute(
-      sql: """
-        INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
-        SELECT k0, identity FROM \
-        (SELECT k0, identity, op, min(seq), \
-        sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
-        FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
-        WHERE op = \(Entry.insert.rawValue) AND (balance > 0 OR (balance = 0 AND NOT EXISTS \
-        (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)))
-        """)
+      sql: "INSERT OR IGNORE INTO \(table.identityName) (key, identity) "
+        + Self.loggedIdentities(table))
+  }
+
+  /// Returns a query of the numbers of new rows and of the identities that were drawn when these were
+  /// inserted. A row is new if its first entry in the log is an insert, apart from updates by a
+  /// cascade, which come before the insert that records a changed key. All other rows keep their
+  /// identities: rows that REPLACE has written, and rows that were deleted too often to be new, since
+  /// the trigger of a foreign key may insert a row under a key that has changed before the log
+  /// records the change.
+  private static func loggedIdentities(_ table: TableSchema) -> String {
+    typealias Entry = CaptureTriggers.Entry
+    return """
+      SELECT k0, identity FROM \
+      (SELECT k0, identity, op, min(seq), \
+      sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+      FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+      WHERE op = \(Entry.insert.rawValue) AND (balance > 0 OR (balance = 0 AND NOT EXISTS \
+      (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)))
+      """
+  }
+
+  /// Returns the identities that the next sealing gives to new rows, of those that have some keys.
+  func identitiesToAssign(
+    to keys: Set<Int64>, _ access: TableAccess
+  ) throws -> [Int64: RowIdentity] {
+    guard !keys.isEmpty else { return [:] }
+    var found: [Int64: RowIdentity] = [:]
+    let reading = try SQLStatement(Self.loggedIdentities(access.table), on: database)
+    while try reading.step() {
+      let key = reading.integer(at: 0)
+      guard keys.contains(key), try access.explicitIdentity(of: key) == nil else { continue }
+      found[key] = RowIdentity(bytes: reading.bytes(at: 1))
+    }
+    return found
   }
 }
