@@ -386,6 +386,29 @@ import Testing
     try await pair.end()
   }
 
+  @Test func theNumberOfEditsToSendIsTold() async throws {
+    let pair = try await Pair()
+    let counts: @Sendable (SyncEngine.Event) -> StoreStatus.PendingCount? = { event in
+      if case .pendingCountChanged(_, let count) = event { count } else { nil }
+    }
+    try await pair.wait("the first synchronization") { event in
+      if case .didSynchronize = event { true } else { nil }
+    }
+    #expect(await pair.engine.state.documents.map { $0.pending?.total } == [0])
+    try pair.fleet[1].put("own", "1")
+    #expect(try await pair.wait("an edit to send", for: counts).unsealed == 1)
+    #expect(try await pair.wait("nothing to send", for: counts).total == 0)
+    #expect(await pair.engine.state.documents.map { $0.pending?.total } == [0])
+    #expect(
+      try await pair.engine.manager(storeAt: pair.path).pendingChanges().changes.isEmpty)
+    try pair.fleet[1].put("own", "2")
+    let pending = try await pair.engine.manager(storeAt: pair.path).pendingChanges(limit: 5)
+    #expect(pending.changes.count <= 1)
+    #expect(
+      pending.changes.allSatisfy { $0.table == "notes" && $0.key == [.text(Array("own".utf8))] })
+    try await pair.end()
+  }
+
   // MARK: - Halves
 
   @Test func changesAreFetchedWithoutSendingAndSentWithoutFetching() async throws {

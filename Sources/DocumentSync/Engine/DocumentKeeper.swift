@@ -45,6 +45,8 @@ actor DocumentKeeper {
   private var isClosed = false
   private var lastReport: SyncReport?
   private var lastError: SyncError?
+  /// The edits to send when the keeper last looked.
+  private var pending: StoreStatus.PendingCount?
 
   init(
     _ document: SyncEngine.Document, timing: SyncEngine.Timing, clock: EngineClock,
@@ -200,7 +202,8 @@ actor DocumentKeeper {
     return SyncEngine.State.Document(
       path: path, phase: phase, reasons: schedule.reasons,
       nextAttempt: schedule.due.map { max($0 - now, .zero) }, lastError: lastError,
-      lastReport: lastReport, failures: schedule.failures, isStoreWatched: watches.store != nil,
+      lastReport: lastReport, pending: pending, failures: schedule.failures,
+      isStoreWatched: watches.store != nil,
       isDirectoryWatched: watches.directory != nil)
   }
 
@@ -265,7 +268,11 @@ actor DocumentKeeper {
     served = waiters
     waiters = [:]
     stopProbe()
-    attempt = Task { finish(await perform(reasons)) }
+    attempt = Task {
+      let outcome = await perform(reasons)
+      await countPending()
+      finish(outcome)
+    }
   }
 
   private func perform(_ reasons: Set<SyncEngine.SyncReason>) async -> Outcome {
@@ -464,12 +471,27 @@ actor DocumentKeeper {
     // The edits of another file in its place are not in this one.
     guard await Self.onThread({ manager.isFileInPlace }) else { return note(.localChange) }
     await waitForTransaction()
+    await countPending()
     do {
       guard try await manager.hasUnsentEdits() else { return }
     } catch {
       // The synchronization says what is wrong.
     }
     note(.localChange)
+  }
+
+  /// Counts the edits to send, and says so if there are more or fewer than before.
+  private func countPending() async {
+    guard let manager else { return }
+    let count: StoreStatus.PendingCount
+    do { count = try await manager.pendingCount() } catch {
+      // The synchronization says what is wrong.
+      return
+    }
+    let before = pending?.total ?? 0
+    let isNew = count != pending && (count.total > 0 || before > 0)
+    pending = count
+    if isNew { events.send(.pendingCountChanged(document: path, count)) }
   }
 
   /// Waits while a program writes in rollback mode: its commit would meet a reader, and not each program waits

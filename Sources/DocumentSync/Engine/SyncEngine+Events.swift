@@ -1,3 +1,4 @@
+import SyncStore
 import Synchronization
 
 extension SyncEngine {
@@ -26,6 +27,9 @@ extension SyncEngine {
     /// An event of the document, such as rows that have changed. It comes before the event with the
     /// report.
     case documentEvent(document: String, SyncEvent)
+    /// There are more or fewer edits that no other device can have: ``SyncEngine/State/Document/pending``. It
+    /// comes before the event with the report.
+    case pendingCountChanged(document: String, StoreStatus.PendingCount)
     /// A synchronization, ``SyncEngine/fetchChanges(_:)``, ``SyncEngine/sendChanges(_:)`` or closing the store
     /// has failed; `retry` says when another attempt may succeed. The engine repeats synchronizations only.
     case failed(document: String, SyncError, retry: SyncError.Retry)

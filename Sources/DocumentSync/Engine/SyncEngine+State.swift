@@ -1,4 +1,5 @@
 import Foundation
+import SyncStore
 
 extension SyncEngine {
   /// What an engine is doing, at one moment.
@@ -37,6 +38,9 @@ extension SyncEngine {
       public var lastError: SyncError?
       /// The report of the last synchronization that succeeded; `nil` if there was none.
       public var lastReport: SyncReport?
+      /// How many edits no other device can have, when the engine last looked: it does so when a program has
+      /// edited the store, and after each synchronization. `nil` before the store is open.
+      public var pending: StoreStatus.PendingCount?
       /// The failures since the last success.
       public var failures: Int
       /// Whether the engine hears of edits of the store; otherwise it looks for them.

@@ -217,7 +217,7 @@ private struct WatchView {
     case .missed(let count):
       console.note(["docsync: \(counted(count, "event")) could not be shown in time"])
     case .documentEvent, .willFetchChanges, .didFetchChanges, .willSendChanges, .didSendChanges,
-      .progress, .warning, .conflicts:
+      .progress, .warning, .conflicts, .pendingCountChanged:
       // The reports say the same; this command does not fetch or send alone.
       break
     }
