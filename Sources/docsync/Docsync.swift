@@ -28,7 +28,12 @@ struct Docsync: ParsableCommand {
   /// The commands, by what they are for.
   private static let groups: [(name: String, verbs: [any Verb.Type])] = [
     ("Begin", [Init.self, Join.self, Demo.self]),
-    ("Every day", [Sync.self, Watch.self, Status.self, Log.self, Show.self, Conflicts.self]),
+    (
+      "Every day",
+      [
+        Sync.self, Watch.self, Status.self, Pending.self, Log.self, Show.self, Conflicts.self,
+      ]
+    ),
     ("Look", [Documents.self, Clients.self, Digest.self, Schema.self, Verify.self]),
     ("Tidy up", [Upload.self, Vacuum.self, Retire.self, RemoveClient.self, Reset.self]),
     ("End", [Leave.self, DeleteDocument.self, RemoveAll.self]),

@@ -85,7 +85,7 @@ import Testing
       code: "storeUnsuitable", path: "a.db")
   }
 
-  @Test(arguments: ["sync", "status", "log", "digest", "clients", "upload"])
+  @Test(arguments: ["sync", "status", "pending", "log", "digest", "clients", "upload"])
   func aStoreThatIsNotUnderSyncIsSaidToBeSo(verb: String) throws {
     try scratch.makeNotes("a.db")
     try scratch.expectFailure(verb, "a.db", status: 1, code: "notUnderSync", path: "a.db")
@@ -327,7 +327,7 @@ import Testing
 
   @Test(arguments: [
     ["init"], ["init", "a.db"], ["sync"], ["clients"],
-    ["log", "a.db", "--limit", "0"], ["show", "a.db", "zero"],
+    ["log", "a.db", "--limit", "0"], ["pending", "a.db", "--limit", "0"], ["show", "a.db", "zero"],
     ["init", "a.db", "--directory", "shared", "--identity", "notes"],
     ["init", "a.db", "--directory", "shared", "--exclude", "a.b.c"],
     ["join", "a.db", "--directory", "shared", "--merge", "--replace"],

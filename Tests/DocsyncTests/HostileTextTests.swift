@@ -104,8 +104,10 @@ import Testing
 
   @Test func everyVerbShowsTextFromElsewhereAsText() throws {
     try makeDevices()
+    try scratch.sql("a.db", "INSERT INTO \"t\(Self.hostile)\" VALUES (2, '')")
     let verbs = [
-      ["status", "a.db"], ["log", "b.db"], ["show", "a.db", "1"], ["show", "b.db", "1"],
+      ["status", "a.db"], ["pending", "a.db"], ["log", "b.db"], ["show", "a.db", "1"],
+      ["show", "b.db", "1"],
       ["conflicts", "a.db"], ["conflicts", "b.db"], ["conflicts", "b.db", "show", "1"],
       ["documents", "--directory", "shared"], ["clients", "a.db"], ["verify", "a.db"],
       ["verify", "--directory", "shared"], ["sync", "a.db"], ["upload", "a.db"],

@@ -105,6 +105,7 @@ import Testing
       "a.db", "UPDATE notes SET title = printf('%.*c', 68000000, 'x') WHERE id = 1")
     try golden.expect("sync-held", "sync", "a.db")
     try golden.expect("status-held", "status", "a.db")
+    try golden.expect("pending-held", "pending", "a.db")
   }
 
   @Test func whatOnlyOtherDevicesHave() throws {
@@ -145,6 +146,7 @@ import Testing
       INSERT INTO tags VALUES ('red', 1), ('blue', 9e999), (x'00ff', NULL), ('gone', 0);
       """)
     try golden.expect("status-unsent", "status", "a.db")
+    try golden.expect("pending", "pending", "a.db", "--limit", "5")
     try golden.expect("sync-sent", "sync", "a.db")
     try golden.expect("sync-applied", "sync", "b.db")
     try scratch.sql(

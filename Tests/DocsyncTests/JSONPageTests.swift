@@ -144,6 +144,12 @@ import Testing
           applied: VectorJSON(VersionVector()), waiting: [], openConflicts: 0, parked: [],
           tables: [], leftOut: NamedValues([:]), unknownNames: [], incompleteNames: [],
           rowsWithoutKey: NamedValues([:]), conflictArchiveProblem: "a sentence")))
+    try expect(
+      "object-pending",
+      SchemaJSON(
+        Pending.Result(
+          store: "a.db", unsealedCount: 0, unpublishedCount: 0, tooLargeCount: 0, changes: [],
+          hasMore: false, incompleteTables: ["tags"])))
     let side = Conflict.Side(stamp: nil, cells: nil)
     let conflict = Conflict(
       number: 1, milliseconds: 1, kind: .cell, table: "notes",
