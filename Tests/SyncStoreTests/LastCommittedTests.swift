@@ -27,10 +27,11 @@ import Testing
       "policies": "\(try store.policies())", "events": "\(try store.pendingEvents())",
       "commands": "\(String(describing: try store.commandState()))",
       "record": "\(String(describing: try store.record("key")))",
-      "pending": "\(try store.pendingChanges(limit: 10))", "count": "\(try store.pendingCount())",
+      "count": "\(try store.pendingCount())",
     ]
     if withLong {
       answers["rows"] = "\(try store.rowCount())"
+      answers["pending"] = "\(try store.pendingChanges(limit: 10))"
       answers["digest"] = "\(try store.digest())"
       answers["loss"] = "\(try store.removalLoss())"
     }

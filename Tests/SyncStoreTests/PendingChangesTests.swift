@@ -163,6 +163,26 @@ import Testing
     #expect(try !lines(device).contains { $0.contains("deleted") })
   }
 
+  @Test func aRowThatHadTwoKeysIsDeletedOnce() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities["person"] = .columns(["mail"])
+    let device = try device(
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, mail TEXT NOT NULL UNIQUE);
+      CREATE TABLE stay (person INTEGER REFERENCES person ON UPDATE CASCADE, day, PRIMARY KEY (person, day));
+      INSERT INTO person VALUES (7, 'a@b'); INSERT INTO stay VALUES (7, 'mon');
+      """, configuration: configuration)
+    try device.run("UPDATE stay SET day = 'tue'")
+    let set = try #require(try device.store.seal().changeSets.first)
+    try device.store.markPublished(set.number)
+    try device.run("UPDATE person SET id = 70 WHERE id = 7; DELETE FROM stay")
+    let changes = try device.store.pendingChanges(limit: 10).changes
+    #expect(changes.map(\.kind) == [.deleted])
+    #expect(changes.map(\.table) == ["stay"])
+    _ = try device.store.seal()
+    #expect(try device.store.pendingChanges(limit: 10).changes.map(\.kind) == [.deleted])
+  }
+
   @Test func aSpellingOfAKeyIsNoOtherRow() throws {
     let device = try device(
       """

@@ -146,6 +146,7 @@ actor DocumentKeeper {
           ? manager.fetchChanges(onProgress: progress.take)
           : manager.sendChanges(onProgress: progress.take)
       }
+      await countPending()
       events.send(partsOf: report, of: path)
       events.send(
         isFetching
@@ -342,6 +343,8 @@ actor DocumentKeeper {
   private func closeManager() async {
     guard let manager else { return }
     self.manager = nil
+    // Another file may be at the path by then.
+    pending = nil
     do { try await manager.close() } catch {
       let error = SyncError.wrapping(error, operation: "close the store", path: path)
       events.send(.failed(document: path, error, retry: .never))
@@ -480,7 +483,7 @@ actor DocumentKeeper {
     note(.localChange)
   }
 
-  /// Counts the edits to send, and says so if there are more or fewer than before.
+  /// Counts the edits to send, and says so if their number, or where they wait, has changed.
   private func countPending() async {
     guard let manager else { return }
     let count: StoreStatus.PendingCount

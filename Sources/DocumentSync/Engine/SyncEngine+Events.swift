@@ -27,8 +27,8 @@ extension SyncEngine {
     /// An event of the document, such as rows that have changed. It comes before the event with the
     /// report.
     case documentEvent(document: String, SyncEvent)
-    /// There are more or fewer edits that no other device can have: ``SyncEngine/State/Document/pending``. It
-    /// comes before the event with the report.
+    /// The number of the edits that no other device can have, or where they wait, has changed:
+    /// ``SyncEngine/State/Document/pending``. It comes before the event with the report.
     case pendingCountChanged(document: String, StoreStatus.PendingCount)
     /// A synchronization, ``SyncEngine/fetchChanges(_:)``, ``SyncEngine/sendChanges(_:)`` or closing the store
     /// has failed; `retry` says when another attempt may succeed. The engine repeats synchronizations only.

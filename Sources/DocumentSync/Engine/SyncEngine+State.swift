@@ -38,8 +38,9 @@ extension SyncEngine {
       public var lastError: SyncError?
       /// The report of the last synchronization that succeeded; `nil` if there was none.
       public var lastReport: SyncReport?
-      /// How many edits no other device can have, when the engine last looked: it does so when a program has
-      /// edited the store, and after each synchronization. `nil` before the store is open.
+      /// How many edits no other device can have, when the engine last looked: it does so when it hears that a
+      /// program has edited the store, and after it has synchronized, fetched or sent. `nil` while the store is
+      /// not open.
       public var pending: StoreStatus.PendingCount?
       /// The failures since the last success.
       public var failures: Int

@@ -8,8 +8,8 @@ import SyncStore
 /// the store, and do not wait for operations that were begun before. Exceptions: a
 /// method may wait for the transaction that runs if the application has changed its
 /// schema, if the state cannot be read beside the transaction, and in rollback mode
-/// while a transaction writes to the file. There, ``rowCount()``, ``digest()`` and
-/// ``removalLoss()`` wait until the transaction ends: they would keep it from
+/// while a transaction writes to the file. There, ``rowCount()``, ``digest()``,
+/// ``pendingChanges(limit:)`` and ``removalLoss()`` wait until the transaction ends: they would keep it from
 /// committing. Only ``unreceived()`` needs the shared directory; it waits for the
 /// operations that were begun before if the directory does not fit the store.
 extension DocumentSyncManager {
@@ -63,10 +63,11 @@ extension DocumentSyncManager {
   /// - Parameter limit: The most changes that are listed, up to 1,000,000;
   ///   ``StoreStatus/PendingChanges/hasMore`` says whether there are more.
   public func pendingChanges(limit: Int = 100) async throws -> StoreStatus.PendingChanges {
-    try await ask("list the edits to send") { try $0.pendingChanges(limit: limit) }
+    try await ask("list the edits to send", isLong: true) { try $0.pendingChanges(limit: limit) }
   }
 
-  /// Returns how many edits no other device can have. It takes no more time if there are many.
+  /// Returns how many edits no other device can have. It looks at none of the edits that are in no change
+  /// set yet.
   public func pendingCount() async throws -> StoreStatus.PendingCount {
     try await ask("count the edits to send") { try $0.pendingCount() }
   }

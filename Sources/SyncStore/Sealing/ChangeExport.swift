@@ -75,7 +75,7 @@ final class ChangeExport {
     try logRebirths()
     try logHiddenDeletions()
     let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())
-    work.begin(try tables.reduce(0) { try $0 + session.entryCount(of: $1) })
+    work.begin(try tables.reduce(0) { try $0.clampedSum(session.entryCount(of: $1)) })
     for table in tables { try export(table) }
     try builder.seal()
     work.finish()
@@ -118,8 +118,8 @@ extension StoreSession {
   private func entryCount(of log: String) throws -> Int {
     // Two queries, each of which looks at one entry.
     try Int.fetchOne(
-      database,
-      sql: "SELECT (SELECT max(seq) FROM \(log)) - (SELECT min(seq) FROM \(log)) + 1") ?? 0
+      database.cachedStatement(
+        sql: "SELECT (SELECT max(seq) FROM \(log)) - (SELECT min(seq) FROM \(log)) + 1")) ?? 0
   }
 
   /// Returns the tables whose log has entries.
@@ -138,7 +138,9 @@ extension StoreSession {
   }
 
   /// Returns about the same number, after a look at the ends of each log.
-  func entryCount() throws -> Int { try logNames.reduce(0) { try $0 + entryCount(of: $1) } }
+  func entryCount() throws -> Int {
+    try logNames.reduce(0) { try $0.clampedSum(entryCount(of: $1)) }
+  }
 
   /// Returns whether there is any such entry.
   func hasEdits() throws -> Bool {

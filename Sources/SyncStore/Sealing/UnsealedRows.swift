@@ -42,26 +42,30 @@ struct UnsealedRows {
   }
 
   /// The most rows of the log that are in memory at once.
-  private static let portion = 10_000
+  private static let portion = 100_000
 
   /// Returns the first changes, at most `limit`, in order of the first edits, and whether there are more.
   func changes(limit: Int) throws -> (changes: [Change], hasMore: Bool) {
     var found: [Change] = []
     var seen: Set<EditLog.KeyHash> = []
+    var gone: Set<RowIdentity> = []
     var portion = limit + 1
     var isLast = false
     // Rows whose edits have come to nothing do not count.
     while found.count <= limit, !isLast {
       var log = try EditLog(table: table, session: session, isBrief: true)
       let batch = try log.first(min(portion, Self.portion), notIn: &seen)
-      found += try changes(batch)
+      found += try changes(batch, &gone)
       isLast = batch.isLast
       portion *= 2
     }
     return (Array(found.prefix(limit)), found.count > limit)
   }
 
-  private func changes(_ batch: EditLog.Batch) throws -> [Change] {
+  /// - Parameter gone: The identities of the rows that were found deleted.
+  private func changes(
+    _ batch: EditLog.Batch, _ gone: inout Set<RowIdentity>
+  ) throws -> [Change] {
     var found: [Change] = []
     let drawn = try drawnIdentities(batch)
     for (row, log) in batch.rows.enumerated() {
@@ -69,9 +73,10 @@ struct UnsealedRows {
       if !log.isPresent, lostKeys.contains(key) { continue }
       let identity = try identity(of: key, log, drawn)
       // It has another key here, and is the same row for other devices.
-      if canMove, !log.isPresent, try isShown(identity) { continue }
+      if canMove, !log.isPresent, try isShown(identity) || gone.contains(identity) { continue }
       let state = try access.stamps.state(of: access.fingerprint(identity))
       guard let (kind, columns) = try outcome(log, identity, state) else { continue }
+      if kind == .deleted { gone.insert(identity) }
       found.append(
         Change(key: key, identity: identity, kind: kind, columns: columns, since: log.firstTime))
     }

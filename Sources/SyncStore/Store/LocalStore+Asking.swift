@@ -50,7 +50,7 @@ extension LocalStore {
 
   /// Returns the edits that no other device can have, row by row, at most `limit`.
   package func pendingChanges(limit: Int) throws -> StoreStatus.PendingChanges {
-    try read { try PendingChangesReport.make($0, limit: limit) }
+    try read(isLong: true) { try PendingChangesReport.make($0, limit: limit) }
   }
 
   /// Returns their number, without looking at each of them.

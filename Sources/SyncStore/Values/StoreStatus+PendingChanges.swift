@@ -24,8 +24,8 @@ extension StoreStatus {
       public var table: SQLName
       /// The columns that name a row, as in ``RowChanges/Table/keyColumns``.
       public var keyColumns: [SQLName]
-      /// The values of ``keyColumns`` on this device; `nil` if a row that the key refers to is not here any
-      /// more.
+      /// The values of ``keyColumns`` on this device; `nil` if they are not known here, such as when a row that
+      /// the key refers to is gone, or the table is not synchronized any more.
       public var key: [Value]?
       /// The random identity of a row that has one, beside its integer key; `nil` if the key is the identity.
       public var identity: RowIdentity?
@@ -33,7 +33,8 @@ extension StoreStatus {
       public var kind: Kind
       /// The changed columns of an updated row, in order of column; empty if the row was inserted or deleted.
       public var columns: [SQLName]
-      /// The time of the first of these edits.
+      /// The time of the first of these edits; in a change set, of the last edit of the cell that was edited
+      /// first. About 1970 for rows of a table that a program has created, whose time is not known.
       public var since: Date
       /// Where the change waits.
       public var stage: Stage
@@ -71,6 +72,6 @@ extension StoreStatus {
     public var tooLarge: Int
 
     /// The number of all of them.
-    public var total: Int { unsealed + unpublished + tooLarge }
+    public var total: Int { unsealed.clampedSum(unpublished).clampedSum(tooLarge) }
   }
 }

@@ -37,7 +37,9 @@ struct Pending: StoreVerb {
   }
 
   func validate() throws {
-    guard limit > 0 else { throw ValidationError("--limit must be 1 or more.") }
+    guard (1...1_000_000).contains(limit) else {
+      throw ValidationError("--limit must be from 1 to 1000000.")
+    }
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -55,13 +57,14 @@ struct Pending: StoreVerb {
 
   private func lines(_ pending: StoreStatus.PendingChanges) -> [String] {
     var lines = alignedLines(pending.changes.map(cells))
-    if lines.isEmpty { lines = ["Nothing to send."] }
+    if lines.isEmpty, pending.incompleteTables.isEmpty { lines = ["Nothing to send."] }
     if pending.hasMore {
       lines.append("There are more. List them with a greater --limit than \(limit).")
     }
     if !pending.incompleteTables.isEmpty {
+      if !lines.isEmpty { lines.append("") }
       lines += [
-        "", "Tables that may have other edits, which the next synchronization finds:",
+        "Tables that may have other edits; `docsync sync` finds them, or says what to do:",
         "  " + printable(pending.incompleteTables.joined(separator: ", ")),
       ]
     }
@@ -86,7 +89,7 @@ struct Pending: StoreVerb {
       case .tooLarge: "too large to be sent"
       }
     return [
-      "\(sign) \(printable(change.table))", key ?? "refers to a row that is gone",
+      "\(sign) \(printable(change.table))", key ?? "key not known here",
       printable(change.columns.joined(separator: ", ")), timeText(change.since.milliseconds), stage,
     ]
   }
