@@ -227,4 +227,29 @@ import Testing
     try devices[1].receive(from: devices[0])
     #expect(try devices[1].rows("SELECT * FROM note") == [])
   }
+
+  /// A row that refers to nothing is hidden, and its number is free for plain values. When the row that it refers
+  /// to besides is deleted, it goes with that row.
+  @Test(arguments: ["CASCADE", "RESTRICT", "SET NULL"])
+  func aPlainNumberStaysWhenTheHiddenRowThatHadItGoes(rule: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["t": ["n": "t"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, a INTEGER REFERENCES t ON DELETE \(rule),
+        b INTEGER REFERENCES t);
+      INSERT INTO t VALUES (1, NULL, 2, NULL), (2, NULL, NULL, NULL);
+      """, configuration: configuration)
+    try devices[0].run("PRAGMA foreign_keys = OFF; UPDATE t SET b = 99 WHERE id = 1")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT id FROM t") == ["2"])
+    try devices[1].run("INSERT INTO t (id, n) VALUES (100, 1)")
+    try converge(devices, "SELECT n FROM t ORDER BY n", ["NULL", "1"])
+    try devices[1].run("PRAGMA foreign_keys = OFF; DELETE FROM t WHERE id = 2")
+    try converge(devices, "SELECT n FROM t", ["1"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings.isEmpty)
+    }
+  }
 }

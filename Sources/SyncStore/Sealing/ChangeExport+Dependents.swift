@@ -218,13 +218,23 @@ extension ChangeExport {
     return key
   }
 
+  /// Returns the key that names a row here; `nil` if there is none, or if its number is a plain value:
+  /// as long as the log has the number, cells that contain it would count as references to the row.
+  private func unambiguousKey(
+    of identity: RowIdentity, _ access: TableAccess
+  ) throws -> [Value]? {
+    guard let key = try access.namingKey(of: identity) else { return nil }
+    guard access.table.identity == .surrogate, let number = Value.key(key[0]) else { return key }
+    return try session.plainKeys.keys(of: access.table.id).contains(number) ? nil : key
+  }
+
   private func logHiddenDeletion(of row: RowKey, at time: Double) throws {
     let access = try session.access(row.table)
     let state = try access.stamps.state(of: access.fingerprint(row.identity))
     guard let state, state.existence == .inserted || session.isRevived(state, access.table) else {
       return
     }
-    let key = try access.namingKey(of: row.identity) ?? logKey(of: row)
+    let key = try unambiguousKey(of: row.identity, access) ?? logKey(of: row)
     // If the key was another row's before, the log names that row by it.
     guard let key, try access.earlierIdentity(ofKey: key) == row.identity else {
       hidden?.addDeletion(of: row, at: time)
