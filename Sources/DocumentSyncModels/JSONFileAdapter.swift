@@ -18,6 +18,10 @@ public protocol ModelElement: Codable, Sendable {
 /// by comparing the two, so it also finds those of other programs. Each write replaces the file as a
 /// whole. All elements are in memory, and are compared with each synchronization: for thousands of them,
 /// not for millions.
+///
+/// If another program writes the file while the adapter works on it, the adapter reads it again. Between the last
+/// look and the replacement there is a moment in which what another program writes is lost. Texts stand for numbers that JSON
+/// does not have: `inf`, `-inf` and `nan`.
 public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   /// An error of the file.
   public struct Failure: Error, CustomStringConvertible {
@@ -30,6 +34,16 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
     /// The records as they were reported or imported last.
     var reported: [ModelRecord] = []
     var lastImport: ModelImport?
+
+    init() {}
+
+    init(from decoder: any Decoder) throws {
+      let values = try decoder.container(keyedBy: CodingKeys.self)
+      elements = try values.decodeIfPresent([Element].self, forKey: .elements) ?? []
+      // A file that another program has made has only elements.
+      reported = try values.decodeIfPresent([ModelRecord].self, forKey: .reported) ?? []
+      lastImport = try values.decodeIfPresent(ModelImport.self, forKey: .lastImport)
+    }
   }
 
   /// What tells one state of the file from another.
@@ -42,6 +56,8 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   private let path: String
   private var read: (stamp: Stamp, content: Content)?
   private var pending: [ModelRecord.ID: Element?] = [:]
+  /// The last import when the one under way began.
+  private var former: ModelImport?
 
   /// Creates the adapter of a file. If there is no file, the model is empty, and the first edit makes it.
   public init(path: String) { self.path = path }
@@ -49,43 +65,74 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   /// Returns the elements as they are in the file.
   public func elements() throws -> [Element] { try load().elements }
 
-  /// Edits the elements, as the application does, and writes the file.
+  /// Edits the elements, as the application does, and writes the file. If another program has written the file
+  /// meanwhile, calls `edit` again with what is there then.
   public func update<Output>(_ edit: (inout [Element]) throws -> Output) throws -> Output {
-    var content = try load()
-    let output = try edit(&content.elements)
-    _ = try index(content.elements)
-    try write(content)
-    return output
+    try modify { content in
+      let output = try edit(&content.elements)
+      _ = try index(content.elements)
+      return output
+    }
   }
 
   // MARK: The file
 
-  private func load() throws -> Content {
-    guard let stamp = try stamp() else { return Content() }
-    if let read, read.stamp == stamp { return read.content }
+  /// The file itself, if the path is a link to it.
+  private var file: URL { URL(fileURLWithPath: path).resolvingSymlinksInPath() }
+
+  private func load() throws -> Content { try loadStamped().content }
+
+  /// Returns the content, and the stamp that the file had before it was read.
+  private func loadStamped() throws -> (stamp: Stamp?, content: Content) {
+    guard let stamp = try stamp() else { return (nil, Content()) }
+    if let read, read.stamp == stamp { return (stamp, read.content) }
     let content: Content
     do {
-      content = try JSONDecoder().decode(
-        Content.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
+      content = try Self.decoder.decode(Content.self, from: Data(contentsOf: file))
     } catch let error as DecodingError {
       throw Failure(
         description: "\(path) cannot be read: \(error). Mend the file, or put back a copy of it.")
     }
     read = (stamp, content)
-    return content
+    return (stamp, content)
   }
 
-  private func write(_ content: Content) throws {
+  /// Changes the content and writes it. Begins again if another program writes the file
+  /// meanwhile.
+  private func modify<Output>(_ change: (inout Content) throws -> Output) throws -> Output {
+    for _ in 1...10 {
+      var (stamp, content) = try loadStamped()
+      let output = try change(&content)
+      let data = try Self.encoder.encode(content)
+      guard try self.stamp() == stamp else { continue }
+      try data.write(to: file, options: .atomic)
+      // Another program may have written the file by now, so it is read again.
+      read = nil
+      return output
+    }
+    throw Failure(
+      description: "Another program writes \(path) all the time. Try again when it has finished.")
+  }
+
+  private static var encoder: JSONEncoder {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-    try encoder.encode(content).write(to: URL(fileURLWithPath: path), options: .atomic)
-    read = try stamp().map { ($0, content) }
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    return encoder
+  }
+
+  private static var decoder: JSONDecoder {
+    let decoder = JSONDecoder()
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+      positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    return decoder
   }
 
   private func stamp() throws -> Stamp? {
     let attributes: [FileAttributeKey: Any]
     do {
-      attributes = try FileManager.default.attributesOfItem(atPath: path)
+      attributes = try FileManager.default.attributesOfItem(atPath: file.path)
     } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
       return nil
     }
@@ -108,12 +155,14 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   }
 
   private func tracked() throws -> (
-    content: Content, present: [ModelRecord.ID: ModelRecord],
-    reported: [ModelRecord.ID: ModelRecord]
-  ) {
-    let content = try load()
-    return (
-      content, try index(content.elements),
+    present: [ModelRecord.ID: ModelRecord], reported: [ModelRecord.ID: ModelRecord]
+  ) { try tracked(load()) }
+
+  private func tracked(
+    _ content: Content
+  ) throws -> (present: [ModelRecord.ID: ModelRecord], reported: [ModelRecord.ID: ModelRecord]) {
+    (
+      try index(content.elements),
       Dictionary(content.reported.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
     )
   }
@@ -121,25 +170,29 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   private func report(
     _ change: (inout [ModelRecord.ID: ModelRecord], [ModelRecord.ID: ModelRecord]) -> Void
   ) throws {
-    var (content, present, reported) = try tracked()
-    let former = reported
+    let (present, former) = try tracked()
+    var reported = former
     change(&reported, present)
     guard reported != former else { return }
-    content.reported = reported.values.sorted { $0.id < $1.id }
-    try write(content)
+    try modify { content in
+      let (present, former) = try tracked(content)
+      var reported = former
+      change(&reported, present)
+      content.reported = reported.values.sorted { $0.id < $1.id }
+    }
   }
 
   // MARK: The adapter
 
   /// See ``ModelAdapter``.
   public func hasChanges() throws -> Bool {
-    let (_, present, reported) = try tracked()
+    let (present, reported) = try tracked()
     return present != reported
   }
 
   /// See ``ModelAdapter``.
   public func recordsToUpload(limit: Int) throws -> [ModelRecord] {
-    let (_, present, reported) = try tracked()
+    let (present, reported) = try tracked()
     let changed = present.values.filter { reported[$0.id] != $0 }
     return Array(changed.sorted { $0.id < $1.id }.prefix(limit))
   }
@@ -152,7 +205,7 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
 
   /// See ``ModelAdapter``.
   public func recordsMarkedForDeletion(limit: Int) throws -> [ModelRecord.ID] {
-    let (_, present, reported) = try tracked()
+    let (present, reported) = try tracked()
     return Array(reported.keys.filter { present[$0] == nil }.sorted().prefix(limit))
   }
 
@@ -164,15 +217,19 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
 
   /// See ``ModelAdapter``.
   public func deleteChangeTracking() throws {
-    var content = try load()
+    let content = try load()
     guard !content.reported.isEmpty || content.lastImport != nil else { return }
-    content.reported = []
-    content.lastImport = nil
-    try write(content)
+    try modify { content in
+      content.reported = []
+      content.lastImport = nil
+    }
   }
 
   /// See ``ModelAdapter``.
-  public func prepareToImport() { pending = [:] }
+  public func prepareToImport() throws {
+    pending = [:]
+    former = try load().lastImport
+  }
 
   /// See ``ModelAdapter``.
   public func save(_ records: [ModelRecord]) throws {
@@ -184,6 +241,15 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
           description: "An element cannot have all fields of \(record.id). Add the fields that the "
             + "schema declares to “\(Element.self)”.")
       }
+      // What the file could not have would keep all other records from it.
+      let data = try Self.encoder.encode([element])
+      guard try Self.decoder.decode([Element].self, from: data).map(\.modelRecord) == [record]
+      else {
+        throw Failure(
+          description:
+            "\(record.id) is another record when it is read from JSON again. Correct how "
+            + "“\(Element.self)” is coded.")
+      }
       return element
     }
     for (record, element) in zip(records, elements) { pending[record.id] = element }
@@ -194,7 +260,20 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
 
   /// See ``ModelAdapter``.
   public func persistImportedChanges(position: String) throws -> ModelImport {
-    var (content, present, reported) = try tracked()
+    let result = try modify { content in
+      guard content.lastImport == former else {
+        throw Failure(
+          description: "\(path) was put back to an earlier state, or removed, during the import.")
+      }
+      return try persist(position, in: &content)
+    }
+    pending = [:]
+    former = result
+    return result
+  }
+
+  private func persist(_ position: String, in content: inout Content) throws -> ModelImport {
+    var (present, reported) = try tracked(content)
     var result = ModelImport(position: position)
     var changes = pending
     for id in pending.keys where present[id] != reported[id] {
@@ -213,8 +292,6 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
     }
     content.reported = reported.values.sorted { $0.id < $1.id }
     content.lastImport = result
-    try write(content)
-    pending = [:]
     return result
   }
 
