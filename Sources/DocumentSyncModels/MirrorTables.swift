@@ -43,12 +43,17 @@ enum MirrorTables {
       for field in type.fields where field.isUnique {
         try database.execute(
           sql: """
-            CREATE UNIQUE INDEX IF NOT EXISTS \(quoted("\(type.name)_\(field.name)_unique"))
+            CREATE UNIQUE INDEX IF NOT EXISTS \(quoted(index(of: field, type)))
               ON \(quoted(type.name)) (\(quoted(field.name)))
             """)
       }
     }
   }
+
+  /// Names cannot have dots of their own.
+  private static func index(
+    of field: ModelSchema.Field, _ type: ModelSchema.RecordType
+  ) -> String { "\(type.name).\(field.name).unique" }
 
   /// Whether a database has the tables of a mirror.
   static func areIn(_ database: Database) throws -> Bool {
@@ -66,24 +71,67 @@ enum MirrorTables {
         message: "The document has a table “\(type.name)” that is no table of a mirror.",
         remedy: "Give the type another name, or the mirror a document of its own.")
     }
-    for field in type.fields where !present.contains(field.name.lowercased()) {
-      try database.execute(
-        sql: "ALTER TABLE \(quoted(type.name)) ADD COLUMN \(definition(of: field))")
+    for field in type.fields {
+      if present.contains(field.name.lowercased()) {
+        try check(field, type, in: database)
+      } else {
+        try database.execute(
+          sql: "ALTER TABLE \(quoted(type.name)) ADD COLUMN \(definition(of: field))")
+      }
+    }
+  }
+
+  /// Throws `schemaUnsuitable` if a field is another one than in the document.
+  private static func check(
+    _ field: ModelSchema.Field, _ type: ModelSchema.RecordType, in database: Database
+  ) throws {
+    let declared = try String.fetchOne(
+      database, sql: "SELECT type FROM pragma_table_xinfo(?) WHERE name = ? COLLATE NOCASE",
+      arguments: [type.name, field.name])
+    let references = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT "table", on_delete FROM pragma_foreign_key_list(?) WHERE "from" = ? COLLATE NOCASE
+        """, arguments: [type.name, field.name]
+    ).map { "\($0[0] as String) \($0[1] as String)".uppercased() }
+    var expected: [String] = []
+    if case .reference(let parent, let rule) = field.kind {
+      expected = ["\(parent) \(action(rule))".uppercased()]
+    }
+    let isUnique =
+      try Row.fetchOne(
+        database,
+        sql: "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ? COLLATE NOCASE",
+        arguments: [index(of: field, type)]) != nil
+    guard declared?.uppercased() == declaredType(of: field), references == expected,
+      field.isUnique == isUnique
+    else {
+      throw SyncError(
+        .schemaUnsuitable, operation: "open the mirror",
+        message:
+          "The field “\(field.name)” of “\(type.name)” has another kind, another deletion rule, or "
+          + "another uniqueness in the document.",
+        remedy: "Declare the field as before, and add another one with a name of its own.")
+    }
+  }
+
+  private static func declaredType(of field: ModelSchema.Field) -> String {
+    switch field.kind {
+    case .integer: "INTEGER"
+    case .real: "REAL"
+    case .text, .reference: "TEXT"
+    case .data: "BLOB"
     }
   }
 
   private static func definition(of field: ModelSchema.Field) -> String {
-    let type =
-      switch field.kind {
-      case .integer: "INTEGER"
-      case .real: "REAL"
-      case .text: "TEXT"
-      case .data: "BLOB"
-      case .reference(let parent, let rule):
-        "TEXT REFERENCES \(quoted(parent)) (identity) ON DELETE \(action(rule)) "
-          + "DEFERRABLE INITIALLY DEFERRED"
-      }
-    return "\(quoted(field.name)) \(type)"
+    var definition = "\(quoted(field.name)) \(declaredType(of: field))"
+    if case .reference(let parent, let rule) = field.kind {
+      definition +=
+        " REFERENCES \(quoted(parent)) (identity) ON DELETE \(action(rule)) "
+        + "DEFERRABLE INITIALLY DEFERRED"
+    }
+    return definition
   }
 
   private static func action(_ rule: ModelSchema.Field.DeletionRule) -> String {

@@ -14,8 +14,8 @@ public struct ModelSchema: Hashable, Sendable {
     public var fields: [Field]
     /// How concurrent changes of a record merge, on all devices. Fixed when the document is created.
     public var merging: TableMergeType
-    /// How this device decides a conflict in a field without a policy of its own; `nil` for
-    /// ``ConflictPolicy/latestWins``.
+    /// How this device decides a conflict in a field without a policy of its own; `nil` leaves that to the
+    /// policies of the manager, by default ``ConflictPolicy/latestWins``.
     public var policy: ConflictPolicy?
 
     /// Creates a type.
@@ -65,7 +65,8 @@ public struct ModelSchema: Hashable, Sendable {
     public var isUnique: Bool
     /// How concurrent changes of the field merge, on all devices. Fixed when the document is created.
     public var merging: ColumnMergeType
-    /// How this device decides a conflict in the field; `nil` for the policy of the type.
+    /// How this device decides a conflict in the field; `nil` leaves that to the policies of the manager, by
+    /// default the policy of the type.
     public var policy: ConflictPolicy?
 
     /// Creates a field.
@@ -88,7 +89,10 @@ public struct ModelSchema: Hashable, Sendable {
   public init(_ types: [RecordType]) { self.types = types }
 
   /// Returns the type of a name.
-  func type(_ name: String) -> RecordType? { types.first { $0.name == name } }
+  func type(_ name: String) -> RecordType? {
+    // Texts may be equal as Swift compares them, and differ in their bytes.
+    types.first { $0.name.utf8.elementsEqual(name.utf8) }
+  }
 }
 
 extension ModelSchema {
@@ -109,9 +113,11 @@ extension ModelSchema {
   /// Sets the policies of this device.
   func set(_ policies: inout SyncPolicies) {
     for type in types {
-      policies.set(type.policy, table: SQLName(type.name))
+      // What the app has set otherwise stays.
+      if let policy = type.policy { policies.set(policy, table: SQLName(type.name)) }
       for field in type.fields {
-        policies.set(field.policy, table: SQLName(type.name), column: SQLName(field.name))
+        guard let policy = field.policy else { continue }
+        policies.set(policy, table: SQLName(type.name), column: SQLName(field.name))
       }
     }
   }
