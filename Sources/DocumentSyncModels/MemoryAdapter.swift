@@ -6,7 +6,7 @@ public actor MemoryAdapter: ModelAdapter {
     public internal(set) var records: [ModelRecord.ID: ModelRecord] = [:]
     /// Those that were created or changed since they were reported.
     public internal(set) var changed: Set<ModelRecord.ID> = []
-    /// Those that were deleted, which is not reported.
+    /// Those that were deleted, and whose deletion is not reported.
     public internal(set) var deleted: Set<ModelRecord.ID> = []
     /// The result of the import that was persisted last.
     public internal(set) var lastImport: ModelImport?

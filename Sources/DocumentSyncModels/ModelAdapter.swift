@@ -34,7 +34,8 @@ public protocol ModelAdapter: Sendable {
   /// Acknowledges records: the mirror has them durably.
   ///
   /// If the application has changed such a record since, so that it differs from the one here, the record
-  /// stays unreported.
+  /// stays unreported. If the application has deleted it since, mark it for deletion, even if it was never
+  /// reported before: other devices are going to have it.
   func didUpload(_ records: [ModelRecord]) async throws
 
   /// Returns the names of records that the application has deleted since they were reported, or since an

@@ -93,10 +93,12 @@ public enum ModelAdapterConformance {
     ("an edit is reported until it is acknowledged, by another process as well", edits),
     ("a batch has at most as many records as the limit, and all come in the end", limits),
     ("an edit that is newer than the acknowledged one stays unreported", newerEdits),
+    ("a record that is deleted before it is acknowledged is marked then", earlyDeletions),
     ("a deletion is reported until it is acknowledged, and not as an edit", deletions),
     ("a record that was created again is not reported as deleted", createdAgain),
     ("an import is not reported as an edit, and is there with its position", imports),
     ("an import that was not persisted is dropped", droppedImports),
+    ("an import without records changes nothing and leaves edits unreported", emptyImport),
     ("an import leaves records alone that have an edit", leftAlone),
     ("an import may be repeated", repeatedImports),
     ("an imported record that the application deletes is reported", deletedImports),
@@ -205,6 +207,16 @@ public enum ModelAdapterConformance {
     try await requireReported([samples[0].changed], subject.adapter)
   }
 
+  private static func earlyDeletions(_ subject: Subject, _ samples: [Sample]) async throws {
+    let record = samples[0].record
+    try await subject.put(record)
+    try await requireReported([record], subject.adapter)
+    try await subject.remove(record.id)
+    try await subject.adapter.didUpload([record])
+    try await requireReported([], deleted: [record.id], subject.adapter)
+    try await requireReported([], deleted: [record.id], subject.restart().adapter)
+  }
+
   private static func deletions(_ subject: Subject, _ samples: [Sample]) async throws {
     for sample in samples.prefix(2) { try await subject.put(sample.record) }
     try await subject.adapter.didUpload(samples.prefix(2).map(\.record))
@@ -271,6 +283,20 @@ public enum ModelAdapterConformance {
     let last = try await next.lastImport()
     try require(last?.position == "2", "lastImport returns \(String(describing: last))")
     try await requireReported([], next)
+  }
+
+  private static func emptyImport(_ subject: Subject, _ samples: [Sample]) async throws {
+    let records = samples.map(\.record)
+    try await runImport(subject.adapter, position: "1", saving: [records[0], records[1]])
+    try await subject.put(samples[0].changed)
+    try await subject.put(records[2])
+    try await subject.remove(records[1].id)
+    let result = try await runImport(subject.adapter, position: "2")
+    try require(result.leftAlone.isEmpty, "records were left alone: \(result.leftAlone)")
+    for adapter in [subject.adapter, try await subject.restart().adapter] {
+      try await requireReported(
+        [samples[0].changed, records[2]], deleted: [records[1].id], adapter)
+    }
   }
 
   private static func leftAlone(_ subject: Subject, _ samples: [Sample]) async throws {
