@@ -3,25 +3,25 @@ import GRDB
 
 /// From the mirror to the model.
 extension ModelMirror {
-  /// How many records of one delivery the adapter may refuse before it counts as failing.
+  /// How many records the adapter may refuse, one after the other, before the mirror stops to look for each
+  /// one that is refused.
   private static let greatestRefusals = 100
 
-  /// What the adapter does with a part of an import.
-  private struct Outcome {
-    var saved: [ModelRecord] = []
-    var deleted: [ModelRecord.ID] = []
-    var refused: [(id: ModelRecord.ID, error: any Error)] = []
+  /// What the adapter does with what an import offers.
+  private struct Outcome<Element: Sendable> {
+    var accepted: [Element] = []
+    var refused: [(element: Element, error: any Error)] = []
   }
 
-  /// Delivers what is different now. Returns whether the model has all of it; if not, it is worth to
-  /// try again.
+  /// Delivers what is different now. Returns whether the model has all of it; if not, it is worth
+  /// trying again.
   func deliverOnce(_ report: inout ModelReport) async throws -> Bool {
     let schema = schema
     let differences = try await database.read { database in
       try MirrorRecords(database: database, schema: schema).differences()
     }
     report.undelivered = []
-    report.problems.removeAll { [.recordRefused, .deletionNotDone].contains($0.kind) }
+    report.removeProblems { [.recordRefused, .deletionNotDone].contains($0.kind) }
     guard !differences.isEmpty else { return true }
     var saves = RecordOrder.sorted(differences.saved)[...]
     var deletions = RecordOrder.sorted(differences.deleted).reversed()[...]
@@ -39,7 +39,7 @@ extension ModelMirror {
     return report.undelivered.isEmpty || !hasMoved
   }
 
-  /// Runs one import. Returns whether the model has taken something, or has edits that are to be taken.
+  /// Delivers in one import. Returns whether the model has taken something, or has edits that are to be taken.
   private func deliver(
     _ saving: [ModelRecord.ID], _ deleting: [ModelRecord.ID], refusals: inout Int,
     _ report: inout ModelReport
@@ -51,18 +51,67 @@ extension ModelMirror {
         try records.shown(id).map { ModelRecord(id: id, fields: $0) }
       }
     }
-    var outcome = Outcome()
+    var saved = Outcome<ModelRecord>()
+    var deleted = Outcome<ModelRecord.ID>()
+    let result = try await runImport {
+      for batch in batches(of: records) {
+        try await offer(batch, &saved, &refusals, "save") { try await $0.save($1) }
+      }
+      for batch in batches(of: deleting) {
+        try await offer(batch, &deleted, &refusals, "delete") { try await $0.delete($1) }
+      }
+      return (saved.accepted, deleted.accepted)
+    }
+    for (record, error) in saved.refused {
+      report.undelivered.insert(record.id)
+      report.add(
+        .recordRefused, record.id, "The model refused the record: \(error).",
+        "Correct the model or the record. The next synchronization tries again.")
+    }
+    for (id, error) in deleted.refused {
+      report.undelivered.insert(id)
+      report.add(
+        .deletionNotDone, id, "The model refused to delete the record: \(error).",
+        "Correct the model or the record. The next synchronization tries again.")
+    }
+    let left = result.leftAlone
+    report.undelivered.formUnion(
+      left.intersection(saved.accepted.map(\.id) + deleted.accepted))
+    report.savedRecords += saved.accepted.count { !left.contains($0.id) }
+    report.deletedRecords += deleted.accepted.count { !left.contains($0) }
+    let hasAccepted = !saved.accepted.isEmpty || !deleted.accepted.isEmpty
+    if !hasAccepted, refusals > Self.greatestRefusals,
+      report.savedRecords + report.deletedRecords == 0,
+      let error = saved.refused.last?.error ?? deleted.refused.last?.error
+    {
+      throw SyncError(
+        .adapterFailed, operation: "synchronize the model", path: manager.path,
+        message: "The application's model refuses record after record.",
+        remedy: "Nothing is lost. The next synchronization tries again.", detail: "\(error)",
+        underlying: error)
+    }
+    return hasAccepted
+  }
+
+  /// Runs one import.
+  ///
+  /// - Parameter fill: Saves and deletes; returns what the adapter has accepted.
+  func runImport(
+    _ fill: () async throws -> (saved: [ModelRecord], deleted: [ModelRecord.ID])
+  ) async throws -> ModelImport {
     let result: ModelImport
     do {
       try await ask("prepareToImport") { try await $0.prepareToImport() }
-      for batch in batches(of: records) {
-        try await save(batch, &outcome, refusals: &refusals)
+      let last = try await ask("lastImport") { try await $0.lastImport() }
+      guard try await position() == last?.position else {
+        throw SyncError(
+          .adapterFailed, operation: "synchronize the model", path: manager.path,
+          message: "The model was put back to an earlier state during the synchronization.",
+          remedy: "Nothing is lost. The next synchronization compares all records.")
       }
-      for batch in batches(of: deleting) {
-        try await delete(batch, &outcome, refusals: &refusals)
-      }
+      let (saved, deleted) = try await fill()
       let position = makePosition()
-      try await begin(position, saving: outcome.saved, deleting: outcome.deleted)
+      try await begin(position, saving: saved, deleting: deleted)
       result = try await ask("persistImportedChanges") {
         try await $0.persistImportedChanges(position: position)
       }
@@ -84,24 +133,7 @@ extension ModelMirror {
       throw error
     }
     await adapter.didFinishImport(error: nil)
-    for (id, error) in outcome.refused {
-      let isDeletion = deleting.contains(id)
-      report.add(
-        isDeletion ? .deletionNotDone : .recordRefused, id,
-        isDeletion
-          ? "The model refused to delete the record: \(error)."
-          : "The model refused the record: \(error).",
-        "Correct the model or the record. The next synchronization tries again.")
-    }
-    let left = result.leftAlone
-    report.undelivered.formUnion(outcome.refused.map(\.id))
-    report.undelivered.formUnion(
-      left.intersection(outcome.saved.map(\.id) + outcome.deleted))
-    let saved = outcome.saved.count { !left.contains($0.id) }
-    let deleted = outcome.deleted.count { !left.contains($0) }
-    report.savedRecords += saved
-    report.deletedRecords += deleted
-    return saved + deleted > 0 || !left.isEmpty
+    return result
   }
 
   private func makePosition() -> String {
@@ -110,62 +142,40 @@ extension ModelMirror {
   }
 
   private func batches<Element>(of elements: [Element]) -> [[Element]] {
-    stride(from: 0, to: elements.count, by: max(1, options.batchSize)).map {
-      Array(elements[$0..<min($0 + max(1, options.batchSize), elements.count)])
+    stride(from: 0, to: elements.count, by: options.batchSize).map {
+      Array(elements[$0..<min($0 + options.batchSize, elements.count)])
     }
   }
 
-  private func save(
-    _ batch: [ModelRecord], _ outcome: inout Outcome, refusals: inout Int
+  /// Offers a batch, and in halves if it is refused. After many refusals, one after the other, the first
+  /// element stands for the batch.
+  private func offer<Element: Sendable>(
+    _ batch: [Element], _ outcome: inout Outcome<Element>, _ refusals: inout Int,
+    _ requirement: String,
+    _ call: @Sendable (any ModelAdapter, [Element]) async throws -> Void
   ) async throws {
-    if let error = try await refusal("save", { try await $0.save(batch) }) {
-      guard batch.count > 1 else {
-        outcome.refused.append((batch[0].id, error))
-        return try count(&refusals, error)
-      }
-      for half in halves(of: batch) { try await save(half, &outcome, refusals: &refusals) }
-    } else {
-      outcome.saved += batch
-    }
-  }
-
-  private func delete(
-    _ batch: [ModelRecord.ID], _ outcome: inout Outcome, refusals: inout Int
-  ) async throws {
-    if let error = try await refusal("delete", { try await $0.delete(batch) }) {
-      guard batch.count > 1 else {
-        outcome.refused.append((batch[0], error))
-        return try count(&refusals, error)
-      }
-      for half in halves(of: batch) { try await delete(half, &outcome, refusals: &refusals) }
-    } else {
-      outcome.deleted += batch
-    }
-  }
-
-  private func halves<Element>(of batch: [Element]) -> [[Element]] {
-    [Array(batch.prefix(batch.count / 2)), Array(batch.dropFirst(batch.count / 2))]
-  }
-
-  /// Returns the error with which the adapter refuses a batch, or `nil`.
-  private func refusal(
-    _ requirement: String, _ call: (any ModelAdapter) async throws -> Void
-  ) async throws -> (any Error)? {
     do {
-      try await ask(requirement, call)
-      return nil
+      try await ask(requirement) { try await call($0, batch) }
+      refusals = 0
+      outcome.accepted += batch
+      return
     } catch let error as SyncError where error.code == .adapterFailed {
-      return error.underlying ?? error
+      let error = error.underlying ?? error
+      guard batch.count > 1 else {
+        refusals += 1
+        return outcome.refused.append((batch[0], error))
+      }
+      var parts = [Array(batch.prefix(batch.count / 2)), Array(batch.dropFirst(batch.count / 2))]
+      if refusals > Self.greatestRefusals {
+        try await offer(Array(batch.prefix(1)), &outcome, &refusals, requirement, call)
+        guard refusals == 0 else {
+          return outcome.refused += batch.dropFirst().map { ($0, error) }
+        }
+        parts = [Array(batch.dropFirst())]
+      }
+      for part in parts {
+        try await offer(part, &outcome, &refusals, requirement, call)
+      }
     }
-  }
-
-  private func count(_ refusals: inout Int, _ error: any Error) throws {
-    refusals += 1
-    guard refusals > Self.greatestRefusals else { return }
-    throw SyncError(
-      .adapterFailed, operation: "synchronize the model", path: manager.path,
-      message: "The application's model refuses record after record.",
-      remedy: "Nothing is lost. The next synchronization tries again.", detail: "\(error)",
-      underlying: error)
   }
 }

@@ -10,6 +10,8 @@ extension ModelMirror {
     static let position = "position"
     static let underWay = "underWay"
     static let phase = "phase"
+    /// Whether the phases began since the model was put back.
+    static let putBack = "putBack"
   }
 
   /// How far the model and the document have come to know each other.
@@ -38,7 +40,7 @@ extension ModelMirror {
       }
       return try records.state(State.position) == last?.position
     }
-    var phase = try await phase()
+    let phase = try await phase()
     if phase == .introduced, isKnown { return }
     if phase == .introduced {
       report.add(
@@ -47,16 +49,30 @@ extension ModelMirror {
           + "another mirror. All records are compared.",
         "Nothing has to be done. Records that were deleted since may be back.")
     }
-    if phase != .forgotten {
-      phase = .begun
-      // What the model is known to have is known no more.
-      try await enter(.begun, clearing: [MirrorTables.known, MirrorTables.waiting])
+    // It may have been put back again before all of its records were taken.
+    if phase != .forgotten || !isKnown {
+      // Nothing is known any more of what the model has, or what was deleted from it.
+      try await begin(isPutBack: phase == .introduced)
       try await ask("deleteChangeTracking") { try await $0.deleteChangeTracking() }
       // From now on, edits count: if the process ends, the tracking must not be deleted again.
       try await enter(.forgotten)
     }
     try await takeEdits(&report, preference: options.preference)
     try await enter(.introduced)
+  }
+
+  /// Begins to compare all records.
+  private func begin(isPutBack: Bool) async throws {
+    let schema = schema
+    try await database.write { database in
+      let records = MirrorRecords(database: database, schema: schema)
+      for table in [
+        MirrorTables.known, MirrorTables.gone, MirrorTables.taken, MirrorTables.waiting,
+      ] { try records.clear(table) }
+      try records.setState(State.position, nil)
+      try records.setState(State.phase, Phase.begun.rawValue)
+      if isPutBack { try records.setState(State.putBack, "1") }
+    }
   }
 
   private func phase() async throws -> Phase? {
@@ -67,13 +83,20 @@ extension ModelMirror {
     }
   }
 
-  private func enter(_ phase: Phase, clearing tables: [String] = []) async throws {
+  private func enter(_ phase: Phase) async throws {
     let schema = schema
     try await database.write { database in
       let records = MirrorRecords(database: database, schema: schema)
-      for table in tables { try records.clear(table) }
-      try records.setState(State.position, nil)
       try records.setState(State.phase, phase.rawValue)
+      if phase == .introduced { try records.setState(State.putBack, nil) }
+    }
+  }
+
+  /// The position of the last import that the mirror has noted.
+  func position() async throws -> String? {
+    let schema = schema
+    return try await database.read { database in
+      try MirrorRecords(database: database, schema: schema).state(State.position)
     }
   }
 
@@ -94,13 +117,22 @@ extension ModelMirror {
     try await takeUnacknowledged(&report)
     guard try await ask("hasChanges", { try await $0.hasChanges() }) else {
       try await takeWaiting(&report)
-      return try await forgetGone()
+      return try await forgetGone(&report)
     }
-    let changed = try await takeRecords(&report, preference)
-    try await takeDeletions(&report, changed)
+    var hasMoved = false
+    let changed = try await takeRecords(&report, preference, &hasMoved)
+    try await takeDeletions(&report, changed, &hasMoved)
     // A deletion may have made room.
     try await takeWaiting(&report)
-    try await forgetGone()
+    try await forgetGone(&report)
+  }
+
+  /// Gives the model a position of its own before edits are taken from it: if it is put back to a state before
+  /// these edits, it has another one.
+  private func movePosition(_ hasMoved: inout Bool) async throws {
+    guard !hasMoved else { return }
+    _ = try await runImport { ([], []) }
+    hasMoved = true
   }
 
   /// Takes the deletions of records whose acknowledgement did not come: the model may have dropped them as if the
@@ -122,22 +154,29 @@ extension ModelMirror {
   }
 
   /// Forgets what imports have deleted: every edit that was made before was taken.
-  private func forgetGone() async throws {
+  private func forgetGone(_ report: inout ModelReport) async throws {
     let schema = schema
-    try await database.write { database in
+    let edited = report.problems.filter { $0.kind == .editOfDeletedRecord }.compactMap(\.record)
+    let restored = try await database.write { database in
       let records = MirrorRecords(database: database, schema: schema)
       if try !records.isEmpty(MirrorTables.gone) { try records.clear(MirrorTables.gone) }
+      return Set(try edited.filter { try records.isShown($0) })
+    }
+    // Another record has brought them back, with their edits.
+    guard !restored.isEmpty else { return }
+    report.removeProblems {
+      $0.kind == .editOfDeletedRecord && $0.record.map(restored.contains) == true
     }
   }
 
   /// Tries again to write the records that wait.
   private func takeWaiting(_ report: inout ModelReport) async throws {
-    try await write(&report, preference: nil) { try $0.take([]) }
+    try await write(&report, preference: nil, isLast: true) { try $0.take([]) }
   }
 
   /// Returns the records that were taken.
   private func takeRecords(
-    _ report: inout ModelReport, _ preference: MergedRows.Preference?
+    _ report: inout ModelReport, _ preference: MergedRows.Preference?, _ hasMoved: inout Bool
   ) async throws -> Set<ModelRecord.ID> {
     let check = RecordCheck(schema: schema)
     var taken: [ModelRecord.ID: ModelRecord] = [:]
@@ -149,9 +188,9 @@ extension ModelMirror {
       let batch = try await ask("recordsToUpload") { try await $0.recordsToUpload(limit: limit) }
       let refusals = refused.count
       var fresh: [ModelRecord.ID: ModelRecord] = [:]
-      for record in batch {
+      for record in batch where refused[record.id] != record {
         if let problem = check.problem(with: record) {
-          report.problems.append(contentsOf: report.problems.contains(problem) ? [] : [problem])
+          report.add(problem)
           refused[record.id] = record
         } else if let other = fresh[record.id] {
           report.add(
@@ -176,6 +215,7 @@ extension ModelMirror {
         return Set(taken.keys)
       }
       let records = fresh.values.sorted { $0.id < $1.id }
+      try await movePosition(&hasMoved)
       try await write(&report, preference: preference) { taking in
         try taking.take(records)
         try taking.records.setTaken(records.map(\.id))
@@ -191,7 +231,7 @@ extension ModelMirror {
   }
 
   private func takeDeletions(
-    _ report: inout ModelReport, _ changed: Set<ModelRecord.ID>
+    _ report: inout ModelReport, _ changed: Set<ModelRecord.ID>, _ hasMoved: inout Bool
   ) async throws {
     let check = RecordCheck(schema: schema)
     var taken: Set<ModelRecord.ID> = []
@@ -203,9 +243,15 @@ extension ModelMirror {
       }
       let refusals = refused.count
       var fresh: Set<ModelRecord.ID> = []
+      var void: Set<ModelRecord.ID> = []
       for id in batch where !refused.contains(id) {
         if let problem = check.problem(with: id) {
-          report.problems.append(contentsOf: report.problems.contains(problem) ? [] : [problem])
+          // The mirror has no record of an unsuitable identity, now or later.
+          if problem.kind == .unsuitableIdentity {
+            if !taken.contains(id) { void.insert(id) }
+            continue
+          }
+          report.add(problem)
           refused.insert(id)
         } else if changed.contains(id), try await ask("hasRecord", { try await $0.hasRecord(id) }) {
           report.add(
@@ -216,6 +262,12 @@ extension ModelMirror {
         } else if !taken.contains(id) {
           fresh.insert(id)
         }
+      }
+      if !void.isEmpty {
+        let ids = void.sorted()
+        try await ask("didDelete") { try await $0.didDelete(ids) }
+        taken.formUnion(void)
+        if fresh.isEmpty { continue }
       }
       if fresh.isEmpty, refused.count > refusals { continue }
       guard !fresh.isEmpty else {
@@ -228,6 +280,7 @@ extension ModelMirror {
         return
       }
       let ids = fresh.sorted()
+      try await movePosition(&hasMoved)
       try await write(&report, preference: nil) { try $0.take(deletionsOf: ids) }
       report.takenDeletions += ids.count
       taken.formUnion(ids)
@@ -237,19 +290,19 @@ extension ModelMirror {
 
   /// Writes edits of the model in one transaction.
   private func write(
-    _ report: inout ModelReport, preference: MergedRows.Preference?,
+    _ report: inout ModelReport, preference: MergedRows.Preference?, isLast: Bool = false,
     _ body: @escaping @Sendable (inout RecordTaking) throws -> Void
   ) async throws {
     let schema = schema
     let taken = try await database.write { database in
+      let records = MirrorRecords(database: database, schema: schema)
       var taking = RecordTaking(
-        MirrorRecords(database: database, schema: schema), preference: preference)
+        records, preference: preference, isLast: isLast,
+        reportsReplaced: try preference != nil && records.state(State.putBack) != nil)
       try body(&taking)
       return taking.report
     }
-    for problem in taken.problems where !report.problems.contains(problem) {
-      report.problems.append(problem)
-    }
+    for problem in taken.problems { report.add(problem) }
   }
 }
 

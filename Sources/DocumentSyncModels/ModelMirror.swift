@@ -24,18 +24,21 @@ import GRDB
 public actor ModelMirror {
   /// A mirror's options. Each has a default.
   public struct Options: Sendable {
-    /// The options of the mirror's manager. The configuration and the policies of the schema are added.
+    /// The options of the mirror's manager. The configuration is replaced by that of the schema.
     public var manager: DocumentSyncManager.Options
-    /// The most records that the mirror asks for, or gives, at once.
-    public var batchSize = 200
-    /// The most records and deletions of one import.
-    public var importSize = 5_000
+    /// The most records that the mirror gives at once, and those that it asks for besides those that it could
+    /// not take. From 1 to 1 000 000.
+    public var batchSize = 200 { didSet { batchSize = Self.suitable(batchSize) } }
+    /// The most records of one import, and its most deletions. From 1 to 1 000 000.
+    public var importSize = 5_000 { didSet { importSize = Self.suitable(importSize) } }
     /// Whose values the records have that both the model and the document have when they meet for
     /// the first time.
     public var preference = MergedRows.Preference.document
 
     /// Creates options with the defaults.
     public init(manager: DocumentSyncManager.Options = .init()) { self.manager = manager }
+
+    private static func suitable(_ size: Int) -> Int { min(max(size, 1), 1_000_000) }
   }
 
   /// The manager of the mirror's store: its status, its conflicts, its events.
@@ -174,10 +177,12 @@ public actor ModelMirror {
 
   /// Takes the edits of the application, synchronizes the document, and delivers what is different.
   ///
-  /// Calls wait for one another. If the call fails, or the process ends, at any moment, the next call
+  /// Calls wait for one another. While another mirror of the store is at work, they throw
+  /// `storeInUse`, unless ``SyncEnvironment/storeInUseTimeLimit`` lets them wait. If the call fails, or the process ends, at any moment, the next call
   /// continues: nothing is lost, and no edit counts twice. Edits that are made meanwhile are taken, too, and sent
-  /// with the next call, except for those that an adapter never stops to report. Throws `adapterFailed` if the
-  /// adapter fails otherwise than by refusing records; `calledWithin` if the adapter calls it.
+  /// with the next call, except for those that an adapter keeps reporting. Throws `adapterFailed` if the
+  /// adapter fails otherwise than by refusing records; `calledWithin` if the adapter calls it. A
+  /// `SyncDelegate` must not call it either and wait for it: the call would never end.
   ///
   /// - Parameter allowingDeletions: See ``DocumentSyncManager/synchronize(allowingDeletions:onProgress:)``.
   @discardableResult
@@ -205,14 +210,13 @@ public actor ModelMirror {
   @discardableResult
   public func deliverChanges() async throws -> ModelReport {
     try await inTurn { mirror, report in
-      try await mirror.settle(&report)
       try await mirror.deliver(&report)
     }
   }
 
   /// Closes the mirror and its manager, after the calls that were begun.
   public func close() async throws {
-    try await inTurn { mirror, _ in
+    try await inTurn(locks: false) { mirror, _ in
       try await mirror.manager.close()
       try mirror.database.close()
     }
@@ -221,7 +225,8 @@ public actor ModelMirror {
   private func deliver(_ report: inout ModelReport) async throws {
     var round = 1
     while true {
-      try await takeEdits(&report)
+      // The model may have been put back meanwhile.
+      try await take(&report)
       let isComplete = try await deliverOnce(&report)
       if isComplete || round == Self.rounds { break }
       round += 1
@@ -236,7 +241,7 @@ public actor ModelMirror {
 
   @discardableResult
   private func inTurn(
-    _ body: (isolated ModelMirror, inout ModelReport) async throws -> Void
+    locks: Bool = true, _ body: (isolated ModelMirror, inout ModelReport) async throws -> Void
   ) async throws -> ModelReport {
     guard !turn.isHeld else {
       throw SyncError(
@@ -246,6 +251,12 @@ public actor ModelMirror {
     }
     do {
       return try await turn.take {
+        let lock =
+          locks
+          ? try await MirrorLock.take(
+            store: manager.path, timeLimit: options.manager.environment.storeInUseTimeLimit)
+          : nil
+        defer { lock?.unlock() }
         var report = ModelReport()
         try await body(self, &report)
         return report
@@ -263,7 +274,7 @@ public actor ModelMirror {
       try taking.reportWaiting()
       return taking.report
     }
-    for problem in waiting.problems { report.problems.append(problem) }
+    for problem in waiting.problems { report.add(problem) }
   }
 
   /// Calls the adapter. Its errors become `adapterFailed`.

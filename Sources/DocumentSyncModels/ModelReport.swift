@@ -37,8 +37,11 @@ public struct ModelReport: Sendable {
       public static let recordRefused = Kind(rawValue: "recordRefused")
       /// The adapter refused a deletion of another device. It comes again with the next synchronization.
       public static let deletionNotDone = Kind(rawValue: "deletionNotDone")
-      /// The model was put back to an earlier state. All records were compared and delivered again.
+      /// The model was put back to an earlier state. All records were compared, and those that differ were
+      /// delivered again.
       public static let modelPutBack = Kind(rawValue: "modelPutBack")
+      /// A record of a model that was put back had other values than the document, whose values it gets.
+      public static let recordReplaced = Kind(rawValue: "recordReplaced")
     }
 
     /// The kind of the problem.
@@ -70,13 +73,24 @@ public struct ModelReport: Sendable {
   /// refused them.
   public internal(set) var undelivered: Set<ModelRecord.ID> = []
   /// What may have to be mended, each once.
-  public internal(set) var problems: [Problem] = []
+  public private(set) var problems: [Problem] = []
+  private var seen: Set<Problem> = []
+
+  /// Adds a problem, unless it is there.
+  mutating func add(_ problem: Problem) {
+    if seen.insert(problem).inserted { problems.append(problem) }
+  }
+
+  /// Removes problems that have gone.
+  mutating func removeProblems(where isGone: (Problem) -> Bool) {
+    problems.removeAll(where: isGone)
+    seen = Set(problems)
+  }
 
   mutating func add(
     _ kind: Problem.Kind, _ record: ModelRecord.ID?, _ message: String, _ remedy: String
   ) {
-    let problem = Problem(kind: kind, record: record, message: message, remedy: remedy)
-    if !problems.contains(problem) { problems.append(problem) }
+    add(Problem(kind: kind, record: record, message: message, remedy: remedy))
   }
 }
 

@@ -28,13 +28,24 @@ struct RecordTaking {
   /// Whose values count if the mirror has a record that the model has never been known to have; `nil` for
   /// those of the model, since they are later.
   let preference: MergedRows.Preference?
+  /// Whether no batch follows: a record to which another one refers, and which is not shown, does not come.
+  let isLast: Bool
+  /// Whether a record whose values give way to those of the document is reported.
+  let reportsReplaced: Bool
   var report = ModelReport()
+  /// The records that another one's unique value keeps from being written.
+  private var refused: Set<ModelRecord.ID> = []
 
   private var schema: ModelSchema { records.schema }
 
-  init(_ records: MirrorRecords, preference: MergedRows.Preference?) {
+  init(
+    _ records: MirrorRecords, preference: MergedRows.Preference?, isLast: Bool = false,
+    reportsReplaced: Bool = false
+  ) {
     self.records = records
     self.preference = preference
+    self.isLast = isLast
+    self.reportsReplaced = reportsReplaced
   }
 
   // MARK: Records
@@ -44,7 +55,7 @@ struct RecordTaking {
     var pending: [ModelRecord.ID: ModelRecord] = [:]
     for record in try records.waiting() + given { pending[record.id] = record }
     guard !pending.isEmpty else { return }
-    var refused: Set<ModelRecord.ID> = []
+    refused = []
     var clearsUniqueValues = false
     var written: Set<ModelRecord.ID> = []
     while true {
@@ -87,15 +98,24 @@ struct RecordTaking {
         isComplete = false
       }
     }
-    return RecordOrder.sorted(plans.mapValues(\.parents)).compactMap { plans[$0] }
+    // A record that comes back comes back with the edit that is taken with it.
+    return RecordOrder.sorted(plans.mapValues { $0.parents + $0.restored }).compactMap { plans[$0] }
   }
 
-  private func plan(for record: ModelRecord) throws -> Plan {
+  private mutating func plan(for record: ModelRecord) throws -> Plan {
     let id = record.id
     let shown = try records.shown(id)
     guard let known = try records.known(id) else {
       guard let shown else { return Plan(record: record, changes: record.fields, isInsert: true) }
-      if preference == .document { return Plan(record: record, changes: [:]) }
+      if preference == .document {
+        if reportsReplaced, !difference(record, from: shown, shown: shown).isEmpty {
+          report.add(
+            .recordReplaced, id,
+            "The record has other values in the model that was put back. It gets those of the document.",
+            "Edit it again if it was edited after the model was put back.")
+        }
+        return Plan(record: record, changes: [:])
+      }
       return Plan(record: record, changes: difference(record, from: shown, shown: shown))
     }
     guard let shown else {
@@ -134,7 +154,9 @@ struct RecordTaking {
       let difference = new.subtractingReportingOverflow(old)
       let sum = present.addingReportingOverflow(difference.partialValue)
       return difference.overflow || sum.overflow ? nil : .integer(sum.partialValue)
-    case (.real(let present), .real(let new), .real(let old)): return .real(present + (new - old))
+    case (.real(let present), .real(let new), .real(let old)):
+      let sum = present + (new - old)
+      return sum.isNaN ? nil : .real(sum)
     default: return nil
     }
   }
@@ -155,8 +177,12 @@ struct RecordTaking {
         if other.record.id != plan.record.id { plan.parents.append(parent) }
         continue
       }
-      // Another device has deleted it, and the model does not know yet.
-      guard try plans[parent] != nil || records.former(parent) != nil else {
+      // Another device has deleted it, and the model does not know yet. But the model may have created it
+      // again: then it comes with a later batch.
+      guard
+        try plans[parent] != nil
+          || (isLast && !refused.contains(parent) && records.former(parent) != nil)
+      else {
         plan.parents.append(parent)
         continue
       }
@@ -322,7 +348,7 @@ struct RecordCheck {
     if let problem = self.problem(with: record.id) { return problem }
     let type = schema.type(record.id.type)
     for (name, value) in record.fields.sorted(by: { $0.key < $1.key }) {
-      guard let field = type?.fields.first(where: { $0.name == name }) else {
+      guard let field = type?.fields.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
         return problem(
           .unknownField, "The schema has no field “\(name)” in “\(record.id.type)”.",
           "Declare the field, or do not report it.")
@@ -363,7 +389,7 @@ struct RecordCheck {
     case (.real(let number), .real): number.isNaN ? "is NaN" : nil
     case (.text(let text), .text): text.utf8.contains(0) ? "contains NUL" : nil
     case (.reference(let id), .reference(let type, _)):
-      if id.type != type {
+      if !id.type.utf8.elementsEqual(type.utf8) {
         "refers to “\(id.type)”, not to “\(type)”"
       } else {
         id.identity.isEmpty || id.identity.utf8.contains(0)
