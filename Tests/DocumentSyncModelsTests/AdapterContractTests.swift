@@ -61,6 +61,29 @@ import Testing
     #expect(!failures.isEmpty)
   }
 
+  /// An adapter that never marks what it has not reported.
+  @Test func theSuiteFindsADeletionBeforeTheAcknowledgementThatIsForgotten() async throws {
+    let failures = try await ModelAdapterConformance.run(samples: Self.samples) {
+      let adapter = MemoryAdapter()
+      var subject = Self.memorySubject(adapter)
+      let reported = Mutex<Set<ModelRecord.ID>>([])
+      let forgets = LazyAdapter(
+        base: adapter, marked: { ids in ids.filter { id in reported.withLock { $0.contains(id) } } }
+      )
+      subject.adapter = forgets
+      subject.remove = { id in
+        let isUnreported = await adapter.recordsToUpload(limit: 100).contains { $0.id == id }
+        if !isUnreported { reported.withLock { _ = $0.insert(id) } }
+        await adapter.remove(id)
+      }
+      return subject
+    }
+    #expect(
+      failures.contains {
+        $0.check == "a record that is deleted before it is acknowledged is marked then"
+      })
+  }
+
   private static func memorySubject(
     _ adapter: MemoryAdapter, without call: String
   ) -> ModelAdapterConformance.Subject {
