@@ -115,15 +115,16 @@ extension ModelMirror {
     _ report: inout ModelReport, preference: MergedRows.Preference? = nil
   ) async throws {
     try await takeUnacknowledged(&report)
+    let parked = try await parkedRecords()
     guard try await ask("hasChanges", { try await $0.hasChanges() }) else {
-      try await takeWaiting(&report)
+      try await takeWaiting(&report, parked)
       return try await forgetGone(&report)
     }
     var hasMoved = false
-    let changed = try await takeRecords(&report, preference, &hasMoved)
+    let changed = try await takeRecords(&report, preference, parked, &hasMoved)
     try await takeDeletions(&report, changed, &hasMoved)
     // A deletion may have made room.
-    try await takeWaiting(&report)
+    try await takeWaiting(&report, parked)
     try await forgetGone(&report)
   }
 
@@ -170,13 +171,16 @@ extension ModelMirror {
   }
 
   /// Tries again to write the records that wait.
-  private func takeWaiting(_ report: inout ModelReport) async throws {
-    try await write(&report, preference: nil, isLast: true) { try $0.take([]) }
+  private func takeWaiting(
+    _ report: inout ModelReport, _ parked: Set<ModelRecord.ID>
+  ) async throws {
+    try await write(&report, preference: nil, isLast: true, parked: parked) { try $0.take([]) }
   }
 
   /// Returns the records that were taken.
   private func takeRecords(
-    _ report: inout ModelReport, _ preference: MergedRows.Preference?, _ hasMoved: inout Bool
+    _ report: inout ModelReport, _ preference: MergedRows.Preference?,
+    _ parked: Set<ModelRecord.ID>, _ hasMoved: inout Bool
   ) async throws -> Set<ModelRecord.ID> {
     let check = RecordCheck(schema: schema)
     var taken: [ModelRecord.ID: ModelRecord] = [:]
@@ -216,7 +220,7 @@ extension ModelMirror {
       }
       let records = fresh.values.sorted { $0.id < $1.id }
       try await movePosition(&hasMoved)
-      try await write(&report, preference: preference) { taking in
+      try await write(&report, preference: preference, parked: parked) { taking in
         try taking.take(records)
         try taking.records.setTaken(records.map(\.id))
       }
@@ -288,9 +292,24 @@ extension ModelMirror {
     }
   }
 
+  /// The records that the document has, and does not show since another one has a unique value, or since one to
+  /// which they refer is missing.
+  private func parkedRecords() async throws -> Set<ModelRecord.ID> {
+    let rows = try await manager.parkedRows()
+    return Set(
+      rows.compactMap { row in
+        guard [.uniqueValueTaken, .parentMissing].contains(row.reason),
+          let type = schema.types.first(where: { SQLName($0.name) == row.table }),
+          case .text(let bytes)? = IdentityEncoding.values(of: row.identity, count: 1)?.first
+        else { return nil }
+        return ModelRecord.ID(type: type.name, identity: String(decoding: bytes, as: UTF8.self))
+      })
+  }
+
   /// Writes edits of the model in one transaction.
   private func write(
     _ report: inout ModelReport, preference: MergedRows.Preference?, isLast: Bool = false,
+    parked: Set<ModelRecord.ID> = [],
     _ body: @escaping @Sendable (inout RecordTaking) throws -> Void
   ) async throws {
     let schema = schema
@@ -298,7 +317,8 @@ extension ModelMirror {
       let records = MirrorRecords(database: database, schema: schema)
       var taking = RecordTaking(
         records, preference: preference, isLast: isLast,
-        reportsReplaced: try preference != nil && records.state(State.putBack) != nil)
+        reportsReplaced: try preference != nil && records.state(State.putBack) != nil,
+        parked: parked)
       try body(&taking)
       return taking.report
     }

@@ -32,6 +32,8 @@ struct RecordTaking {
   let isLast: Bool
   /// Whether a record whose values give way to those of the document is reported.
   let reportsReplaced: Bool
+  /// The records that the document has and does not show, since a value or a record keeps them from it.
+  let parked: Set<ModelRecord.ID>
   var report = ModelReport()
   /// The records that another one's unique value keeps from being written.
   private var refused: Set<ModelRecord.ID> = []
@@ -40,12 +42,13 @@ struct RecordTaking {
 
   init(
     _ records: MirrorRecords, preference: MergedRows.Preference?, isLast: Bool = false,
-    reportsReplaced: Bool = false
+    reportsReplaced: Bool = false, parked: Set<ModelRecord.ID> = []
   ) {
     self.records = records
     self.preference = preference
     self.isLast = isLast
     self.reportsReplaced = reportsReplaced
+    self.parked = parked
   }
 
   // MARK: Records
@@ -119,7 +122,8 @@ struct RecordTaking {
       return Plan(record: record, changes: difference(record, from: shown, shown: shown))
     }
     guard let shown else {
-      guard schema.type(id.type)?.merging == .editWins, record.fields != known else {
+      let isAlive = schema.type(id.type)?.merging == .editWins || parked.contains(id)
+      guard isAlive, record.fields != known else {
         return Plan(record: record, changes: [:], isGone: true)
       }
       return Plan(record: record, changes: record.fields, isInsert: true)
@@ -181,7 +185,8 @@ struct RecordTaking {
       // again: then it comes with a later batch.
       guard
         try plans[parent] != nil
-          || (isLast && !refused.contains(parent) && records.former(parent) != nil)
+          || (isLast && !refused.contains(parent) && !parked.contains(parent)
+            && records.former(parent) != nil)
       else {
         plan.parents.append(parent)
         continue

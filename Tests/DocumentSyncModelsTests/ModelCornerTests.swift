@@ -102,6 +102,31 @@ import Testing
       ])
   }
 
+  @Test func anEditOfAParkedRecordWaits() async throws {
+    let fleet = try ModelFleet([.memory, .json])
+    try await fleet[0].put(list("a", ["slug": .text("x")]))
+    try await fleet[0].put(list("b", ["slug": .text("y")]))
+    try await fleet.settle()
+    try await fleet[0].edit(id("List", "a"), ["slug": .text("q")])
+    try await fleet[0].synchronize()
+    // The later one has the value.
+    try await fleet[1].edit(id("List", "b"), ["slug": .text("q")])
+    try await fleet[1].synchronize()
+    let child = note("n", ["list": .reference(id("List", "a"))])
+    await once("prepareToImport", fleet[0]) { [device = fleet[0]] in
+      try await device.edit(id("List", "a"), ["name": .text("t")])
+      try await device.put(child)
+    }
+    let report = try await fleet[0].synchronize()
+    #expect(Set(report.problems.map(\.kind)) == [.uniqueValueTaken, .parentMissing])
+    #expect(try await fleet[0].record(child.id) == child)
+    try await fleet[0].edit(id("List", "a"), ["slug": .text("r")])
+    #expect(
+      try await fleet.expectEqual() == [
+        list("a", ["name": .text("t"), "slug": .text("r")]), list("b", ["slug": .text("q")]), child,
+      ])
+  }
+
   @Test func aRecordThatAReferenceBringsBackHasTheEditThatCameWithIt() async throws {
     for batchSize in [1, 200] {
       let fleet = try ModelFleet(
