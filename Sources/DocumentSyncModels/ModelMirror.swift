@@ -177,9 +177,9 @@ public actor ModelMirror {
 
   /// Takes the edits of the application, synchronizes the document, and delivers what is different.
   ///
-  /// Calls wait for one another. While another mirror of the store is at work, they throw
-  /// `storeInUse`, unless ``SyncEnvironment/storeInUseTimeLimit`` lets them wait. If the call fails, or the process ends, at any moment, the next call
-  /// continues: nothing is lost, and no edit counts twice. Edits that are made meanwhile are taken, too, and sent
+  /// Calls wait for one another. While another mirror of the store is at work, they throw `storeInUse`, unless
+  /// ``SyncEnvironment/storeInUseTimeLimit`` lets them wait. If the call fails, or the process ends, at any
+  /// moment, the next call continues: nothing is lost, and no edit counts twice. Edits that are made meanwhile are taken, too, and sent
   /// with the next call, except for those that an adapter keeps reporting. Throws `adapterFailed` if the
   /// adapter fails otherwise than by refusing records; `calledWithin` if the adapter calls it. A
   /// `SyncDelegate` must not call it either and wait for it: the call would never end.
