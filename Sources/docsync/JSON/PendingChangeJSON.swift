@@ -8,7 +8,7 @@ struct PendingChangeJSON: Encodable, Sendable {
   var kind: String
   /// The identity in hexadecimal digits; absent if the key is the identity.
   var row: String?
-  /// The row's key; absent if a row that it refers to is not here any more.
+  /// The row's key; absent if it is not known here.
   var key: NamedValues<ValueJSON>?
   /// The changed columns of an updated row.
   var columns: [SQLName]
