@@ -23,6 +23,8 @@ struct EditCheck {
   private let leave: Leave
   /// The rows before sealing, with the identities that sealing gave them.
   private var now: [OracleKey: [SQLName: Value]] = [:]
+  /// The rows after sealing, and after the changes of other devices that were applied with it.
+  private var shown: [OracleKey: [SQLName: Value]] = [:]
   /// The rows that sealing has removed from their tables.
   private var hidden: Set<OracleKey> = []
   /// The rows whose key a program set to NULL and the store has restored.
@@ -30,6 +32,8 @@ struct EditCheck {
   /// The values in the conflict journal, in a history with edits that are too large. Such an edit may
   /// have lost at once against those of other devices; `nil` in other histories.
   var journaled: Set<LostValues.Loss>?
+  /// Whether changes of other devices may have been applied after sealing.
+  var hasApplied = false
   /// The number of the first change sets that were sealed earlier, when the store noticed that its
   /// schema had changed.
   var noticed = 0
@@ -134,7 +138,7 @@ struct EditCheck {
     if meaning != .after { reader.addPlain(among: before) }
     now = reader.logical(tables)
     let rows = try after.localRows()
-    let shown = rows == tables ? now : reader.logical(rows)
+    shown = rows == tables ? now : reader.logical(rows)
     hidden = Set(now.keys).subtracting(shown.keys)
     restored = Set(
       shown.keys.filter { now[$0] == nil && schema.table($0.table)?.canLoseKeys == true })
@@ -245,6 +249,14 @@ struct EditCheck {
     moves[row].map { isTooLargeAMove(from: row, to: $0) } ?? false
   }
 
+  /// Returns whether a value of an edit that was too large has lost against another device's edit at
+  /// once. It is in the journal then, or it is the value that the other device has given.
+  private func hasLost(_ column: SQLName, _ value: Value, of key: OracleKey) -> Bool {
+    guard let journaled else { return false }
+    return journaled.contains(LostValues.Loss(row: key, column: column, value: value))
+      || hasApplied && leave.saidByOthers[key] != nil && shown[key]?[column] == value
+  }
+
   /// Returns whether an edit of a row was too large, and lost against another device's edit at once.
   private func hasLostAtOnce(_ key: OracleKey, _ now: [SQLName: Value]) -> Bool {
     guard let journaled, leave.saidByOthers[key] != nil else { return false }
@@ -301,7 +313,7 @@ struct EditCheck {
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
         !isPlainStill(before?[name], value, position, table),
         !hasArrived(name, value, of: key, isNew: before == nil),
-        journaled?.contains(LostValues.Loss(row: key, column: name, value: value)) != true,
+        !hasLost(name, value, of: key),
         !(said.cells[place]?[name] ?? []).contains(where: {
           isGone($0, position, table) || mayHaveHad(value, $0, position, table)
         })

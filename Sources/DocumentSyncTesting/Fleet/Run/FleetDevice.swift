@@ -418,6 +418,7 @@ final class FleetDevice {
   private func checkSealed(
     _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
   ) throws {
+    check.hasApplied = hasApplied
     check.noticed = Int(max(noticedHead, checked.head) - checked.head)
     let reader = try VisibleRows(program, schema: version)
     let held = limit == nil ? [] : try store.heldChangeSets()

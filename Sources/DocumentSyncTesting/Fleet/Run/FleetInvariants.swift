@@ -254,7 +254,10 @@ struct FleetInvariants {
       try device.store.status().parked.map {
         OracleKey(table: device.version.sharedName(of: $0.table), identity: $0.identity)
       })
-    let unexplained = expected.hidden.filter { !parked.contains($0.key) }
+    // Its deletion by the program is not sealed yet, as the changes of others have to arrive first.
+    let unexplained = expected.hidden.filter {
+      !parked.contains($0.key) && device.unsettled[$0.key] == nil
+    }
     if let (key, reason) = unexplained.min(by: { $0.key < $1.key }) {
       throw FleetFailure(
         .unexplained,
