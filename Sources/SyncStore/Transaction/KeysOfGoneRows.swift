@@ -239,13 +239,32 @@ extension KeysOfGoneRows {
   }
 
   /// Lets the keys that rows contain in their own keys stand for the removed rows, before sealing
-  /// decides which rows are shown.
+  /// decides which rows are shown. Frees a key that is a plain value, if its row came and went: no
+  /// cell needs a note that it does not refer to that row (``StoreSession/isAmbiguous(_:in:)``).
   func keepContained(_ freed: [Freed]) throws {
     let contained = try freed.byTable { try self.contained($0, in: $1) }
-    for freed in freed where contained[freed.table]?.contains(freed.key) == true {
-      guard try !session.access(freed.table).hasRow(localKey: freed.key) else { continue }
-      try keep(freed.key, of: freed.row)
+    let isCompared = try session.tablesToCompare().isEmpty
+    for freed in freed {
+      let access = try session.access(freed.table)
+      guard try !access.hasRow(localKey: freed.key) else { continue }
+      if contained[freed.table]?.contains(freed.key) == true {
+        try keep(freed.key, of: freed.row)
+      } else if isCompared, try isPlain(freed), try !isKnown(freed) {
+        try access.forgetKey(freed.key, of: freed.identity)
+      }
     }
+  }
+
+  /// Returns whether a key may be a plain value of rows, in a table whose keys others contain in theirs.
+  private func isPlain(_ freed: Freed) throws -> Bool {
+    try !schema.namers(of: freed.table).isEmpty
+      && session.plainKeys.keys(of: freed.table).contains(freed.key)
+  }
+
+  /// Returns whether change sets may name the row of a key: it did not come and go between two of them.
+  private func isKnown(_ freed: Freed) throws -> Bool {
+    let access = try session.access(freed.table)
+    return try access.stamps.state(of: access.fingerprint(freed.identity)) != nil
   }
 
   /// Frees the keys of removed rows, except those that still stand for their rows, once sealing has
@@ -266,12 +285,7 @@ extension KeysOfGoneRows {
       }
       if contained[freed.table]?.contains(freed.key) == true { continue }
       // No change set names a row that came and went: a plain value that is its number stays one.
-      if !schema.namers(of: freed.table).isEmpty,
-        try session.plainKeys.keys(of: freed.table).contains(freed.key),
-        try access.stamps.state(of: access.fingerprint(freed.identity)) != nil
-      {
-        continue
-      }
+      if try isPlain(freed), try isKnown(freed) { continue }
       try access.forgetKey(freed.key, of: freed.identity)
     }
     try hold(held)
