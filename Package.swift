@@ -65,7 +65,7 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "SyncModel", "SyncStore", "CSQLite", "CZlib",
+        "DocumentSync", "DocumentSyncTesting", "SyncModel", "SyncStore", "CSQLite", "CZlib",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/Benchmarks"),

@@ -3,12 +3,12 @@ import Foundation
 
 /// The command: runs the workloads on every subject in turn and reports.
 @main
-struct Benchmarks: ParsableCommand {
+struct Benchmarks: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "Benchmarks",
     abstract: "Compares capture, export and apply with plain SQL and SQLite's session extension.",
     discussion: "Documentation/Performance.md says what each figure contains.",
-    subcommands: [BookkeepingProbe.self, MemoryProbe.self])
+    subcommands: [BookkeepingProbe.self, EngineProbe.self, MemoryProbe.self])
 
   @Flag(help: "Print one JSON object instead of tables.")
   var json = false
@@ -37,10 +37,10 @@ struct Benchmarks: ParsableCommand {
     _ = try parse(subjects, as: SubjectName.self)
   }
 
-  func run() throws {
+  func run() async throws {
     let workloads = try parse(workload, as: Workload.self)
     let subjects = try parse(subjects, as: SubjectName.self)
-    let folder = base.appending(
+    let folder = Self.base(directory).appending(
       path: "documentsync-benchmark-\(UUID().uuidString)", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let outcome = Result { try measure(workloads, of: subjects, in: folder) }
@@ -134,7 +134,10 @@ struct Benchmarks: ParsableCommand {
     }
   }
 
-  private var base: URL {
+  /// The folder for files.
+  ///
+  /// - Parameter directory: The folder that was asked for.
+  static func base(_ directory: String?) -> URL {
     if let directory { return URL(filePath: directory, directoryHint: .isDirectory) }
     let shared = "/dev/shm"
     return FileManager.default.isWritableFile(atPath: shared)

@@ -372,7 +372,7 @@ actor DocumentKeeper {
     }
     for waiter in served.values { waiter.resume(returning: outcome) }
     served = [:]
-    if mustLook { Task { await storeChanged() } }
+    if mustLook { Task { await storeChanged(at: now) } }
     pump()
   }
 
@@ -426,9 +426,10 @@ actor DocumentKeeper {
     if let store, watches.store == nil {
       watches.store = Task { [weak self, clock, timing] in
         for await _ in store {
+          let noticed = clock.now()
           // A program that has begun to write shall not meet a reader before its commit.
           do { try await clock.sleep(timing.quietTime) } catch { return }
-          await self?.storeChanged()
+          await self?.storeChanged(at: noticed)
         }
         if !Task.isCancelled { await self?.storeWatchEnds() }
       }
@@ -464,7 +465,9 @@ actor DocumentKeeper {
 
   /// Synchronizes if the change of the store's file is an edit that was not sent: synchronizing changes
   /// the file, too.
-  private func storeChanged() async {
+  ///
+  /// - Parameter time: When the change was noticed. What follows it meanwhile is noticed by itself.
+  private func storeChanged(at time: Duration) async {
     guard attempt == nil else {
       mustLook = true
       return
@@ -472,7 +475,9 @@ actor DocumentKeeper {
     mustLook = false
     guard let manager, !isClosed else { return }
     // The edits of another file in its place are not in this one.
-    guard await Self.onThread({ manager.isFileInPlace }) else { return note(.localChange) }
+    guard await Self.onThread({ manager.isFileInPlace }) else {
+      return note(.localChange, at: time)
+    }
     await waitForTransaction()
     await countPending()
     do {
@@ -480,7 +485,7 @@ actor DocumentKeeper {
     } catch {
       // The synchronization says what is wrong.
     }
-    note(.localChange)
+    note(.localChange, at: time)
   }
 
   /// Counts the edits to send, and says so if their number, or where they wait, has changed.
