@@ -33,6 +33,12 @@ extension FleetDevice {
     guard !gone.isEmpty else { return }
     var missing = gone.subtracting(try journaled())
     if !missing.isEmpty { missing.subtract(values(of: published())) }
+    if !missing.isEmpty {
+      // The row of another device may have the same value, such as the default of an added column, without
+      // having been given it.
+      let shown = try VisibleRows(program, schema: version).read()
+      missing = missing.filter { shown[$0.row]?[$0.column] != $0.value }
+    }
     guard missing.isEmpty else {
       throw FleetFailure(
         .lost,
