@@ -20,7 +20,8 @@ import Testing
     var path: String { fleet[1].path }
 
     init(
-      automaticallySync: Bool = true, runs: Bool = true, delegate: (any SyncDelegate)? = nil
+      automaticallySync: Bool = true, runs: Bool = true, holdsChanges: Bool = false,
+      delegate: (any SyncDelegate)? = nil
     ) async throws {
       fleet = try await TestFleet(2)
       try await fleet.settle()
@@ -30,7 +31,8 @@ import Testing
         documents: [
           .init(
             storeAt: fleet[1].path, directory: fleet.directories[1],
-            options: .init(delegate: delegate, environment: fleet.environment))
+            options: .init(delegate: delegate, environment: fleet.environment),
+            holdsChanges: holdsChanges)
         ], timing: timing, automaticallySync: automaticallySync, clock: clock.engineClock,
         random: { 0 })
       self.engine = engine
@@ -430,6 +432,36 @@ import Testing
     #expect(try pair.fleet[0].notes().contains("own=1"))
     try await pair.fleet.settle()
     try pair.fleet.expectEqual()
+    try await pair.end()
+  }
+
+  @Test(arguments: [false, true])
+  func changesAreHeldAndReleased(fromTheBeginning: Bool) async throws {
+    let pair = try await Pair(holdsChanges: fromTheBeginning)
+    try await pair.waitForReport("the first")
+    if !fromTheBeginning { try await pair.engine.holdChanges() }
+    let before = pair.fleet.changeSets(of: 1)
+    try pair.fleet[1].put("own", "1")
+    try await pair.wait("an edit to send") { event in
+      if case .pendingCountChanged(_, let count) = event, count.total == 1 { true } else { nil }
+    }
+    try pair.fleet[0].put("other", "1")
+    try await pair.fleet[0].synchronize()
+    try await pair.waitForReport("what the other has sent") { !$0.applied.isEmpty }
+    #expect(try pair.fleet[1].notes().contains("other=1"))
+    #expect(try await pair.engine.synchronize()[pair.path]?.get().sent.isEmpty == true)
+    #expect(pair.fleet.changeSets(of: 1) == before)
+    let state = try #require(await pair.engine.state.documents.first)
+    #expect(state.holdsChanges && state.pending?.total == 1)
+
+    #expect(try await pair.engine.sendChanges()[pair.path]?.get().sent.count == 1)
+    try pair.fleet[1].put("own", "2")
+    #expect(try await pair.engine.synchronize()[pair.path]?.get().sent.isEmpty == true)
+    try await pair.engine.releaseChanges()
+    try await pair.waitForReport("what was held") { !$0.sent.isEmpty }
+    #expect(await pair.engine.state.documents.first?.holdsChanges == false)
+    try await pair.fleet[0].synchronize()
+    #expect(try pair.fleet[0].notes().contains("own=2"))
     try await pair.end()
   }
 

@@ -43,6 +43,8 @@ actor DocumentKeeper {
   private var isPaused = false
   private var isPolling = false
   private var isClosed = false
+  /// Whether synchronizations only fetch.
+  private var holdsChanges: Bool
   private var lastReport: SyncReport?
   private var lastError: SyncError?
   /// The edits to send when the keeper last looked.
@@ -60,6 +62,7 @@ actor DocumentKeeper {
     self.random = random
     self.slots = slots
     self.events = events
+    holdsChanges = document.holdsChanges
     progress = EngineProgress(document.path, events, clock)
     schedule = SyncSchedule(timing, isManual: true)
     delegate = document.options.delegate.map { EngineDelegate($0, of: engine, slots: slots) }
@@ -179,6 +182,19 @@ actor DocumentKeeper {
     for exchange in exchanges { _ = await exchange.value }
   }
 
+  /// Lets synchronizations only fetch from now on; returns when none runs that may send.
+  func holdChanges() async {
+    holdsChanges = true
+    await attempt?.value
+  }
+
+  /// Lets synchronizations send again, what was held back first.
+  func releaseChanges() {
+    guard holdsChanges else { return }
+    holdsChanges = false
+    note(.localChange)
+  }
+
   /// Ends everything, and closes the store.
   func close() async {
     isClosed = true
@@ -203,7 +219,8 @@ actor DocumentKeeper {
     return SyncEngine.State.Document(
       path: path, phase: phase, reasons: schedule.reasons,
       nextAttempt: schedule.due.map { max($0 - now, .zero) }, lastError: lastError,
-      lastReport: lastReport, pending: pending, failures: schedule.failures,
+      lastReport: lastReport, pending: pending, holdsChanges: holdsChanges,
+      failures: schedule.failures,
       isStoreWatched: watches.store != nil,
       isDirectoryWatched: watches.directory != nil)
   }
@@ -288,7 +305,9 @@ actor DocumentKeeper {
           if reasons.contains(.timer) { watches.cancel() }
           // Before the synchronization looks: what comes afterwards is noticed.
           await beginWatching(manager)
-          return try await manager.synchronize(onProgress: progress.take)
+          return try await holdsChanges
+            ? manager.fetchChanges(onProgress: progress.take)
+            : manager.synchronize(onProgress: progress.take)
         })
     } catch {
       return .failure(SyncError.wrapping(error, operation: "synchronize", path: path))
@@ -480,6 +499,7 @@ actor DocumentKeeper {
     }
     await waitForTransaction()
     await countPending()
+    guard !holdsChanges else { return }
     do {
       guard try await manager.hasUnsentEdits() else { return }
     } catch {

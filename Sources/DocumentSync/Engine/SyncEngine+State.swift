@@ -42,6 +42,8 @@ extension SyncEngine {
       /// program has edited the store, and after it has synchronized, fetched or sent. `nil` while the store is
       /// not open.
       public var pending: StoreStatus.PendingCount?
+      /// Whether the engine holds back the edits of this device: see ``SyncEngine/holdChanges(_:)``.
+      public var holdsChanges: Bool
       /// The failures since the last success.
       public var failures: Int
       /// Whether the engine hears of edits of the store; otherwise it looks for them.

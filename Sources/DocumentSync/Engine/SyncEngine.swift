@@ -32,18 +32,22 @@ public actor SyncEngine {
     /// Whether the engine looks for changes in the directory now and then even if the system can report
     /// them, for a system whose reports cannot be trusted.
     public var pollsDirectory: Bool
+    /// Whether the engine begins with the edits of this device held back: see
+    /// ``SyncEngine/holdChanges(_:)``.
+    public var holdsChanges: Bool
 
     /// Creates a document from its parts.
     public init(
       storeAt path: String, directory: (any SharedDirectory)? = nil,
       options: DocumentSyncManager.Options = .init(), priority: Int = 0,
-      pollsDirectory: Bool = false
+      pollsDirectory: Bool = false, holdsChanges: Bool = false
     ) {
       self.path = path
       self.directory = directory
       self.options = options
       self.priority = priority
       self.pollsDirectory = pollsDirectory
+      self.holdsChanges = holdsChanges
     }
   }
 
@@ -212,6 +216,30 @@ public actor SyncEngine {
   public func sendChanges(_ scope: Scope = .all) async throws -> Results {
     try checkMayBegin("send changes")
     return await Self.results(try chosen(scope, "send changes")) { await $0.exchange(.sending) }
+  }
+
+  /// Holds back the edits of this device, until ``releaseChanges(_:)``: the engine goes on to apply the edits
+  /// of others, and sends none. It waits for a synchronization that runs. ``sendChanges(_:)`` sends the edits
+  /// all the same, so that an app can decide when, and how often.
+  ///
+  /// No edit is lost meanwhile, and the pending ones can be listed. Other devices do not hear how far this
+  /// one has come, and keep the files that it may need. The engine does not remember it when it ends:
+  /// see ``Document/holdsChanges``. Throws if a document is not the engine's, if a delegate of the engine calls
+  /// it, or if the engine is closed.
+  public func holdChanges(_ scope: Scope = .all) async throws {
+    try checkMayBegin("hold changes")
+    let keepers = try chosen(scope, "hold changes")
+    await withTaskGroup(of: Void.self) { group in
+      for keeper in keepers { group.addTask { await keeper.holdChanges() } }
+    }
+  }
+
+  /// Ends ``holdChanges(_:)``, and of ``Document/holdsChanges``: what was held back is sent with the next
+  /// synchronization, which begins at once if the engine synchronizes by itself. Throws like
+  /// ``holdChanges(_:)``.
+  public func releaseChanges(_ scope: Scope = .all) async throws {
+    try checkMayBegin("release changes")
+    for keeper in try chosen(scope, "release changes") { await keeper.releaseChanges() }
   }
 
   /// Tells the engine that the store or the directory may have changed, such as after a notification by
