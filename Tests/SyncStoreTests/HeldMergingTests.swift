@@ -48,6 +48,29 @@ import Testing
     #expect(try devices[0].store.status().heldEdits.count == 2)
   }
 
+  /// No change set has the value: the journal is the only place for it if it loses.
+  @Test(arguments: 1...4)
+  func aLargeValueThatLosesAgainstAStoredOneIsInTheJournal(number: Int) throws {
+    var devices = try devices()
+    let migration = "ALTER TABLE mark ADD COLUMN n"
+    try devices[0].run("INSERT INTO mark (k) VALUES ('m')")
+    try exchange(devices)
+    devices[1] = try devices[1].changed(isOpen: true) {
+      try $0.run(migration)
+      try $0.run("UPDATE mark SET n = 'theirs'")
+    }
+    try exchange(devices)
+    devices[0] = try devices[0].changed(isOpen: true) {
+      try $0.run(migration)
+      try $0.run("UPDATE mark SET n = zeroblob(40000)")
+    }
+    try exchange(devices)
+    let isShown = try devices[0].rows("SELECT length(n) FROM mark") == ["40000"]
+    let values = try devices[0].store.conflicts().flatMap { $0.local.cells ?? [] }.map(\.value)
+    #expect(isShown || values == [.blob([UInt8](repeating: 0, count: 40_000))])
+    #expect(try devices[0].store.status().heldEdits.isEmpty == !isShown)
+  }
+
   /// A device holds such an edit: it is unpublished, so that the device's policy decides. In the end, an
   /// edit of each of two devices has the same time, and the greater client wins.
   @Test(arguments: 1...4) func policiesDecide(number: Int) throws {

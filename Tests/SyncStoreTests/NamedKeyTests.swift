@@ -258,4 +258,28 @@ import Testing
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
     }
   }
+
+  /// A person is gone, and comes back because a visit refers to them: another person has their name by then, and
+  /// stands in. What names the person in its key follows, as on the other device.
+  @Test func aRowThatNamesAGoneRowFollowsTheRowThatStandsInForIt() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["meta": ["person": "person"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE visit (person INTEGER REFERENCES person, day INTEGER, PRIMARY KEY (person, day));
+      CREATE TABLE meta (person INTEGER, name TEXT, PRIMARY KEY (name, person));
+      INSERT INTO person VALUES (3, 'a'), (5, 'b'); INSERT INTO meta VALUES (3, 'n');
+      """, configuration: configuration)
+    try devices[0].run("PRAGMA foreign_keys = OFF; DELETE FROM person")
+    _ = try devices[0].store.seal()
+    try devices[1].run("INSERT INTO visit VALUES (3, 1)")
+    try devices[0].run("INSERT INTO person VALUES (5, 'a')")
+    let query = "SELECT m.name, p.name FROM meta AS m JOIN person AS p ON p.id = m.person"
+    try converge(devices, query, ["n|a"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
 }

@@ -162,17 +162,21 @@ final class ExistenceRule {
     }
   }
 
-  /// Loads, from their tables, the rows that refer to rows.
+  /// Loads, from their tables, the rows that refer to rows, also by the number of a row that is gone
+  /// (``KeysOfGoneRows``).
   func loadChildren(of rows: [WorkingRow]) throws {
-    let rows = rows.filter { $0.shown != nil && !$0.hasExpandedChildren }
+    let rows = rows.filter { !$0.hasExpandedChildren }
     for row in rows { row.hasExpandedChildren = true }
     for (table, rows) in byTable(rows) {
+      let gone = try rows.filter { $0.shown == nil }
+        .compactMap { try session.goneKeys.key(of: $0.key).map(Value.integer) }
       for key in session.schema.inbound(to: table) {
-        let values = rows.compactMap { row in
+        var values = rows.compactMap { row in
           row.shown.map { shown in
             key.parentColumns.map { table.localValue($0, shown, localKey: row.localKey) }
           }
         }
+        if key.parentColumns == [table.localKey] { values += gone.map { [$0] } }
         try loadRows(referringBy: key, with: values)
       }
     }

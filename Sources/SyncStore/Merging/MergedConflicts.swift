@@ -62,6 +62,45 @@ struct MergedConflicts {
     }
   }
 
+  /// Records the values that another device gave to columns that did not exist here, and that this device has
+  /// given other values since: no change set tells that one side had not seen the other. A default is no edit.
+  ///
+  /// - Parameter defaults: The defaults of the table's columns, by position.
+  func noteArrival(
+    _ change: WorkingSet.Change, on row: WorkingRow, defaults: [Value]
+  ) throws {
+    guard row.shown != nil, !change.action.isDeletion else { return }
+    for cell in change.cells {
+      if case .added = CounterValue(cell.value),
+        session.schema[row.key.table].columns[cell.column].domain == .counter
+      {
+        continue
+      }
+      let stamp = row.state.stamp(of: cell.column)
+      guard let value = row.values[cell.column], value != cell.value, stamp != .zero,
+        recorder.isOwn(stamp.client), !recorder.isOwn(cell.stamp.client),
+        value != defaults[cell.column], cell.value != defaults[cell.column]
+      else { continue }
+      recorder.count += 1
+      let entry = cellEntry(
+        CellKey(row: row.key, column: cell.column), of: row, local: (value, stamp),
+        remote: (cell.value, cell.stamp))
+      if try recorder.supersede(entry) { continue }
+      try recorder.addSettled(entry)
+    }
+  }
+
+  private func cellEntry(
+    _ cell: CellKey, of row: WorkingRow, local: (value: Value, stamp: LocalStamp),
+    remote: (value: Value, stamp: LocalStamp)
+  ) -> ConflictJournal.Entry {
+    ConflictJournal.Entry(
+      kind: .cell, row: row.key, column: cell.column, rule: .latestWins,
+      outcome: session.clients.precedes(local.stamp, remote.stamp) ? .remote : .local,
+      localStamp: local.stamp, remoteStamp: remote.stamp, key: key(of: row),
+      local: [(cell.column, local.value)], remote: [(cell.column, remote.value)])
+  }
+
   private func note(
     _ cell: CellKey, in row: WorkingRow, local: (value: Value, stamp: LocalStamp),
     remote: (value: Value, stamp: LocalStamp), isHeld: Bool
@@ -69,11 +108,7 @@ struct MergedConflicts {
     let isReturning = recorder.isReturning(local.stamp, remote.stamp)
     let (local, remote) = isReturning ? (remote, local) : (local, remote)
     recorder.count += 1
-    var entry = ConflictJournal.Entry(
-      kind: .cell, row: row.key, column: cell.column, rule: .latestWins,
-      outcome: session.clients.precedes(local.stamp, remote.stamp) ? .remote : .local,
-      localStamp: local.stamp, remoteStamp: remote.stamp, key: key(of: row),
-      local: [(cell.column, local.value)], remote: [(cell.column, remote.value)])
+    var entry = cellEntry(cell, of: row, local: local, remote: remote)
     let isUnpublished = try isHeld && !isReturning || session.isUnpublished(local.stamp)
     if try recorder.supersede(entry) { return }
     if let index = recorder.decisionIndex[cell] {

@@ -7,8 +7,14 @@ import SyncModel
 /// decides again on rows that are not shown, since the conditions may have changed.
 struct SchemaArrival {
   let session: StoreSession
+  private let absent: AbsentValues
   /// The number of rows that are settled at once.
   private static let rowsPerBatch = 50_000
+
+  init(session: StoreSession) {
+    self.session = session
+    absent = AbsentValues(session.database)
+  }
 
   /// Finds the edits before the change that triggers have not seen. The log is to be sealed next.
   func begin(_ concerned: SchemaRenewal.Concerned) throws {
@@ -213,7 +219,9 @@ struct SchemaArrival {
         }
       }, keyHint: row.keyHint, movedTo: row.destination.flatMap(access.canonical),
       erasureStamp: row.erasureStamp == .zero ? nil : row.erasureStamp)
-    _ = try set.merge(change, into: try set.row(RowKey(table: table.id, identity: known)))
+    let merged = try set.row(RowKey(table: table.id, identity: known))
+    try set.conflicts.noteArrival(change, on: merged, defaults: absent.values(of: table))
+    _ = try set.merge(change, into: merged)
     let rest = ForeignRow(cells: row.cells.filter { place($0) == nil })
     if known != identity { try session.foreign.store(ForeignRow(), identity, of: foreign.id) }
     try session.foreign.store(rest, known, of: foreign.id)
