@@ -42,25 +42,6 @@ import Testing
     }
   }
 
-  /// In the rows that are there, SQLite shows the default 1.0 of an added column without a type as an integer. It
-  /// is no edit that could win over one.
-  @Test(arguments: ["1.0", "-0.0", "1e3", "(2.0)", "+3.0", "9007199254740993.0"], 1...3)
-  func theDefaultOfAnAddedColumnIsNoEdit(value: String, number: Int) throws {
-    var devices = try scratch.devices(2, Self.schema)
-    let migration = "ALTER TABLE t ADD COLUMN n DEFAULT \(value)"
-    devices[1] = try devices[1].changed(isOpen: true) { try $0.run(migration) }
-    try exchange(devices)
-    #expect(try devices[1].store.head() == nil)
-    devices[0] = try devices[0].changed(isOpen: true) {
-      try $0.run(migration)
-      try $0.run("UPDATE t SET n = 'mine' WHERE id = 1")
-    }
-    try exchange(devices)
-    for device in devices {
-      #expect(try device.rows("SELECT n FROM t WHERE id = 1") == ["mine"])
-    }
-  }
-
   /// Neither side has seen the other's value, and no time is known for them. What loses is in the journal.
   @Test(arguments: 1...4)
   func aValueThatLosesAgainstAStoredOneIsInTheJournal(number: Int) throws {

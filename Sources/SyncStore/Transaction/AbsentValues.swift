@@ -41,41 +41,10 @@ final class AbsentValues {
     if tokens.count == 1, tokens[0].kind == .quotedName || isName(tokens[0]) {
       return .text(tokens[0].text)
     }
-    return try addedValue(of: expression, affinity, database)
-      ?? computedValue(of: expression, affinity, database)
-  }
-
-  /// Returns what SQLite shows for a column that `ALTER TABLE` has added. For `DEFAULT 1.0` in a column without a
-  /// type this is the integer 1, other than in rows that are inserted later.
-  private static func addedValue(
-    of expression: String, _ affinity: ColumnSchema.Affinity, _ database: Database
-  ) throws -> Value? {
-    let name = table(of: expression, affinity, "added")
-    do {
-      let isMade = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM temp.sqlite_master WHERE 'temp.' || name = ?)",
-        arguments: [name])
-      if isMade != true {
-        try database.execute(
-          sql: """
-            CREATE TABLE \(name) (x INTEGER PRIMARY KEY);
-            INSERT INTO \(name) (x) VALUES (1)
-            """)
-        try database.execute(
-          sql: "ALTER TABLE \(name) ADD COLUMN v \(affinity.rawValue) DEFAULT \(expression)")
-      }
-      return try value(in: name, database)
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-      // No column with such a default can be added to a table with rows.
-      return nil
-    }
-  }
-
-  /// Returns the value of a default, `NULL` if it is not deterministic.
-  private static func computedValue(
-    of expression: String, _ affinity: ColumnSchema.Affinity, _ database: Database
-  ) throws -> Value {
-    let name = table(of: expression, affinity, "default")
+    // Each expression has a table of its own, which stays: SQLite drops no table while rows are
+    // read from another.
+    let content = ContentHash(of: Array("\(affinity.rawValue) \(expression)".utf8))
+    let name = "temp.docsync_default_\(RowIdentity(bytes: content.bytes).hexadecimal)"
     do {
       // In a generated column, SQLite refuses expressions that are not deterministic.
       try database.execute(
@@ -84,26 +53,13 @@ final class AbsentValues {
           (x INTEGER PRIMARY KEY, v \(affinity.rawValue) AS (\(expression)));
           INSERT OR IGNORE INTO \(name) (x) VALUES (1)
           """)
-      return try value(in: name, database)
+      let statement = try SQLStatement("SELECT v FROM \(name)", on: database)
+      guard try statement.step() else { return .null }
+      defer { statement.reset() }
+      return statement.value(at: 0)
     } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
       return .null
     }
-  }
-
-  /// Returns the name of a table for an expression. It stays: SQLite drops no table while rows are read from
-  /// another.
-  private static func table(
-    of expression: String, _ affinity: ColumnSchema.Affinity, _ use: String
-  ) -> String {
-    let content = ContentHash(of: Array("\(affinity.rawValue) \(expression)".utf8))
-    return "temp.docsync_\(use)_\(RowIdentity(bytes: content.bytes).hexadecimal)"
-  }
-
-  private static func value(in table: String, _ database: Database) throws -> Value {
-    let statement = try SQLStatement("SELECT v FROM \(table)", on: database)
-    guard try statement.step() else { return .null }
-    defer { statement.reset() }
-    return statement.value(at: 0)
   }
 
   private static func isName(_ token: SQLTokens.Token) -> Bool {
