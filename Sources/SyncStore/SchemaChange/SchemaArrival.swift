@@ -63,6 +63,10 @@ struct SchemaArrival {
           try logging.addInsertion(keys[row], identity)
         } else if !state.isKept {
           try logging.addUpdate(keys[row])
+        } else if let kept = try session.keptRows.row(RowKey(table: id, identity: identity)),
+          kept.reason != .borrowed
+        {
+          try logging.addUpdate(keys[row], except: kept.cells.map(\.column))
         }
       }
       keys = []
@@ -88,7 +92,7 @@ struct SchemaArrival {
     let noticed: Int64
     /// One millisecond since 1970: every captured edit is later.
     private static let unknownTime: Int64 = 1
-    let update: SQLStatement?
+    let update: SQLStatement
     let insert: SQLStatement
     /// The least number of an entry.
     var first: Int64
@@ -102,24 +106,25 @@ struct SchemaArrival {
       first = min(least ?? 1, 1)
       let keys = table.keyColumns.indices.map { "k\($0)" }
       let marks = keys.map { _ in "?" }.joined(separator: ", ")
-      var columns = ColumnSet()
-      for position in table.cellPositions { columns.formUnion(ColumnSet(position)) }
-      update =
-        table.cellPositions.isEmpty
-        ? nil
-        : try SQLStatement(
-          "INSERT INTO \(table.logName) (op, mask, \(keys.joined(separator: ", ")), seq, at) "
-            + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(literal(columns.mask)), "
-            + "\(marks), ?, ?)", on: session.database)
+      update = try SQLStatement(
+        "INSERT INTO \(table.logName) (op, \(keys.joined(separator: ", ")), seq, at, mask) "
+          + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(marks), ?, ?, ?)",
+        on: session.database)
       insert = try SQLStatement(
         "INSERT INTO \(table.logName) (op, \(keys.joined(separator: ", ")), seq, at, identity) "
           + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(marks), ?, ?, ?)",
         on: session.database)
     }
 
-    mutating func addUpdate(_ key: [Value]) throws {
-      guard let update else { return }
-      _ = begin(update, key, at: Self.unknownTime)
+    /// - Parameter overlaid: The columns in which the row shows other values than its own.
+    mutating func addUpdate(_ key: [Value], except overlaid: [Int] = []) throws {
+      var columns = ColumnSet()
+      for position in table.cellPositions where !overlaid.contains(position) {
+        columns.formUnion(ColumnSet(position))
+      }
+      guard !columns.isEmpty else { return }
+      let next = begin(update, key, at: Self.unknownTime)
+      update.bind(columns.mask, at: next)
       try update.run()
     }
 
