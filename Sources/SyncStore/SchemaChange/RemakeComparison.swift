@@ -189,7 +189,8 @@ struct RemakeComparison {
       if !isGoneThere { try logInsertion(values, key: key, of: row) }
       return
     }
-    guard wasShown else {
+    // Another device may have deleted it meanwhile, where it is shown all the same.
+    guard try wasShown || wasHere(row) else {
       if row.here?.existence == .deleted || (row.here == nil && !isSame(row)) {
         try logInsertion(values, key: key, of: row)
       }
