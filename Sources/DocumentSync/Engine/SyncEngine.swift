@@ -234,8 +234,8 @@ public actor SyncEngine {
     }
   }
 
-  /// Ends ``holdChanges(_:)``, and of ``Document/holdsChanges``: what was held back is sent with the next
-  /// synchronization, which begins at once if the engine synchronizes by itself. Throws like
+  /// Ends what ``holdChanges(_:)`` or ``Document/holdsChanges`` has begun: the edits that were held back are sent
+  /// with the next synchronization, which begins at once if the engine synchronizes by itself. Throws like
   /// ``holdChanges(_:)``.
   public func releaseChanges(_ scope: Scope = .all) async throws {
     try checkMayBegin("release changes")

@@ -45,12 +45,7 @@ struct MergedConflicts {
   private func noteCells(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
     guard change.concurrency.isPossible else { return }
     for cell in change.cells {
-      // An addition to a counter contradicts nothing.
-      if case .added = CounterValue(cell.value),
-        session.schema[row.key.table].columns[cell.column].domain == .counter
-      {
-        continue
-      }
+      if isAddition(cell.value, to: cell.column, of: row) { continue }
       let stamp = row.state.stamp(of: cell.column)
       guard let value = row.values[cell.column], value != cell.value,
         change.concurrency.isConcurrent(stamp, of: row.key, column: cell.column)
@@ -71,11 +66,7 @@ struct MergedConflicts {
   ) throws {
     guard row.shown != nil, !change.action.isDeletion else { return }
     for cell in change.cells {
-      if case .added = CounterValue(cell.value),
-        session.schema[row.key.table].columns[cell.column].domain == .counter
-      {
-        continue
-      }
+      if isAddition(cell.value, to: cell.column, of: row) { continue }
       let stamp = row.state.stamp(of: cell.column)
       guard let value = row.values[cell.column], value != cell.value, stamp != .zero,
         recorder.isOwn(stamp.client), !recorder.isOwn(cell.stamp.client),
@@ -88,6 +79,12 @@ struct MergedConflicts {
       if try recorder.supersede(entry) { continue }
       try recorder.addSettled(entry)
     }
+  }
+
+  /// Returns whether a value is an addition to a counter, which contradicts nothing.
+  private func isAddition(_ value: Value, to column: Int, of row: WorkingRow) -> Bool {
+    guard case .added = CounterValue(value) else { return false }
+    return session.schema[row.key.table].columns[column].domain == .counter
   }
 
   private func cellEntry(

@@ -254,7 +254,7 @@ struct FleetInvariants {
       try device.store.status().parked.map {
         OracleKey(table: device.version.sharedName(of: $0.table), identity: $0.identity)
       })
-    // Its deletion by the program is not sealed yet, as the changes of others have to arrive first.
+    // The program may have deleted an unsettled row: this is sealed when the changes of others have arrived.
     let unexplained = expected.hidden.filter {
       !parked.contains($0.key) && device.unsettled[$0.key] == nil
     }
