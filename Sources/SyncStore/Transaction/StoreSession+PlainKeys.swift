@@ -7,8 +7,13 @@ extension StoreSession {
   /// row that is gone (``KeysOfGoneRows``).
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
-    if try access(table).hasRow(localKey: key) { return true }
-    return try !schema.namers(of: table).isEmpty && access(table).explicitIdentity(of: key) != nil
+    let access = try access(table)
+    if try access.hasRow(localKey: key) { return true }
+    // Until remade tables are compared, the key of any deleted row can stand for it.
+    guard try tablesToCompare().isEmpty else {
+      return try access.identity(ofKeyInUse: key, countsUnseen: true) != nil
+    }
+    return try !schema.namers(of: table).isEmpty && access.explicitIdentity(of: key) != nil
   }
 
   /// The logical value for a value that a user of this device gives to a column: a number names the
