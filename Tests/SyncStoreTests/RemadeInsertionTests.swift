@@ -133,4 +133,26 @@ import Testing
     try converge(
       devices, "SELECT k, name FROM note JOIN person ON person.id = note.person", ["n|unseen"])
   }
+
+  /// A row is inserted unseen, gets its identity when the remake is noticed, and goes unseen when the
+  /// table is made once more: nothing of it stays.
+  @Test func aRowThatCameAndWentUnseenLeavesNoIdentity() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE note (k TEXT PRIMARY KEY, person INTEGER REFERENCES person);
+      """)
+    try devices[0].run("\(Self.madeAgain) INSERT INTO person VALUES (5, 'five'), (6, 'six')")
+    _ = try devices[0].store.status()
+    try devices[0].run("\(Self.madeAgain) DELETE FROM person WHERE id = 6")
+    try converge(devices, "SELECT name FROM person", ["five"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      #expect(try device.sealsNothing())
+    }
+    try devices[0].run("INSERT INTO person VALUES (6, 'other'); INSERT INTO note VALUES ('n', 6)")
+    try converge(
+      devices, "SELECT k, name FROM note JOIN person ON person.id = note.person", ["n|other"])
+  }
 }

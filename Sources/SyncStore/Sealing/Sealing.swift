@@ -68,6 +68,7 @@ struct Sealing {
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
       try session.goneKeys.freeThoseOfHiddenRows(onlyTaken: false)
+      try session.goneKeys.freeThoseOfUnknownRows()
       try session.forgetSettling()
     }
     try session.goneKeys.free(suspects.freedKeys)

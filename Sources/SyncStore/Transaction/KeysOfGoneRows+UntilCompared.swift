@@ -143,4 +143,16 @@ extension KeysOfGoneRows {
       }
     }
   }
+
+  /// Frees the keys of rows that came and went unseen, as a table was remade twice: no change set
+  /// names these rows.
+  func freeThoseOfUnknownRows() throws {
+    for table in schema.tables where table.identity == .surrogate {
+      let access = try session.access(table.id)
+      for stray in try strayEntries(in: table.id, isNeedless: true)
+      where try access.stamps.state(of: access.fingerprint(stray.identity)) == nil {
+        try access.forgetKey(stray.key, of: stray.identity)
+      }
+    }
+  }
 }
