@@ -78,6 +78,22 @@ struct ExportedDependents {
     }
   }
 
+  /// Notes the deleted rows to which the stored cells of an exported row refer: the row may have held
+  /// them without showing it, since other rows stand in for them.
+  func noteHeld(by kept: KeptRow, _ suspects: inout ChangeExport.Suspects) throws {
+    for key in table.foreignKeys where key.holds {
+      let parent = session.schema[key.parent]
+      let values = key.columns.compactMap { column in
+        kept.cells.first { $0.column == column }?.value
+      }
+      guard values.count == key.columns.count, !values.contains(.null),
+        let identity = parent.identity(for: values, of: key),
+        try session.keptRows.row(RowKey(table: parent.id, identity: identity))?.reason == .tombstone
+      else { continue }
+      suspects.changed.append((parent.id, identity))
+    }
+  }
+
   private func isDangling(
     _ check: (key: ForeignKey, statement: SQLStatement), _ row: Int, _ batch: EditLog.Batch
   ) throws -> Bool {

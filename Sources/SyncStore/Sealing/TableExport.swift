@@ -155,6 +155,7 @@ final class TableExport {
       }
       if let outcome {
         try dependents.note(outcome, row, after: old, batch, identities, &suspects)
+        if let kept { try dependents.noteHeld(by: kept, &suspects) }
         if let large = try rows.finishIfFull(builder, afterRow: count) {
           let identity = identities.identity(row)
           let isKnown = !wasUnknown && existed(batch.rows[row], old)
