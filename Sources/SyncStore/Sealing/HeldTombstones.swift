@@ -13,6 +13,7 @@ struct HeldTombstones {
   /// Returns whether there are such rows.
   func exist() throws -> Bool { try !rows().isEmpty }
 
+  /// Returns the rows, table by table.
   private func rows() throws -> [Cells] {
     let held = try session.heldEdits()
     guard !held.edits.isEmpty else { return [] }
@@ -36,8 +37,22 @@ struct HeldTombstones {
   /// Adds the deletions to the change sets and merges them. Must be called after the edits were
   /// exported.
   func export(to builder: ChangeSetBuilder, into set: WorkingSet) throws {
-    for cells in try rows() {
-      let table = session.schema[cells.row.table]
+    var rows = try rows()[...]
+    while let first = rows.first {
+      let table = session.schema[first.row.table]
+      let inTable = rows.prefix { $0.row.table == table.id }
+      rows = rows.dropFirst(inTable.count)
+      try export(inTable, of: table, to: builder, into: set)
+    }
+    try builder.seal()
+  }
+
+  private func export(
+    _ rows: some Sequence<Cells>, of table: TableSchema, to builder: ChangeSetBuilder,
+    into set: WorkingSet
+  ) throws {
+    var exported = ExportedRows(of: table, session: session)
+    for cells in rows {
       let row = try set.row(cells.row)
       let erases = !table.keepsDeleted || row.state.isErased
       let greatest = HybridTime.zero.raised(aboveAllOf: row.state)
@@ -45,7 +60,6 @@ struct HeldTombstones {
       let time = erases ? greatest : HybridTime.zero.raised(above: row.state.existenceStamp)
       let stamp = LocalStamp(time: time.rawValue, client: session.own)
       let cellTime = max(time, greatest)
-      var exported = ExportedRows(of: table, session: session)
       var changed: [(column: Int, value: Value, stamp: LocalStamp)] = []
       var shape: [Int] = []
       if !erases {
@@ -66,13 +80,13 @@ struct HeldTombstones {
       exported.appendRow(
         try session.access(table.id).changeSetKey(of: cells.row.identity), action, time,
         cells: shape)
-      try exported.finish(builder)
+      try exported.finishIfFull(builder)
       try set.merge(
         WorkingSet.Change(
           action: action, stamp: stamp, cells: changed, movedTo: movedTo,
           erasureStamp: erases ? stamp : nil), into: row)
     }
-    try builder.seal()
+    try exported.finish(builder)
   }
 }
 
