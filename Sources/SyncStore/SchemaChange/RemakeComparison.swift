@@ -417,6 +417,7 @@ struct RemakeComparison {
   /// Returns the key of a row that was here and was deleted unseen; `nil` if the row is here, or
   /// never was.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
+    if row.here == nil, try wasHere(row) { try notePlainNumbers(of: row) }
     let known = try access.namingKey(of: row.identity)
     if known == nil, try wasHere(row) {
       // Another row has got its number, and was sealed since, or its key contains such a number.
@@ -478,6 +479,19 @@ struct RemakeComparison {
       return try logKeys.value(before(cell.there), of: table.columns[position])
     }
     try log.addDeletion(key: key, olds)
+  }
+
+  /// Notes the plain numbers in the key of a row without a state that are keys of rows by now:
+  /// otherwise the log would name the row that refers to these.
+  private func notePlainNumbers(of row: Known) throws {
+    guard table.hasKeysInIdentity,
+      let values = IdentityEncoding.values(of: row.identity, count: table.identityPositions.count)
+    else { return }
+    let plain = try zip(table.identityPositions, values).filter { position, value in
+      try session.isAmbiguous(value, in: table.columns[position])
+    }
+    guard !plain.isEmpty else { return }
+    try session.notePlainNumbers(plain.map { (column: $0, value: $1) }, in: key(row))
   }
 
   /// Finds rows that were inserted unseen, then edited, and deleted unseen when the table was
