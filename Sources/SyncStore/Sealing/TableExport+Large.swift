@@ -19,7 +19,7 @@ extension TableExport {
     if action == .insert {
       hold(row, identity, state, as: .insertion)
     } else if action?.isDeletion == true {
-      if try !handOverDeletion(row, identity, state, to: builder) { known = nil }
+      known = try handOverDeletion(row, identity, state, to: builder)
     } else {
       try handOverCells(of: row, identity, state, to: builder)
     }
@@ -44,10 +44,10 @@ extension TableExport {
   }
 
   /// Its cells are small (``blankCells(of:_:_:)``), so that it is a key that does not fit. Returns
-  /// false if no other device knows the row, so that this one forgets it as well.
+  /// the state of the row; `nil` if no other device knows the row, so that this one forgets it as well.
   private func handOverDeletion(
     _ row: TableChanges, _ identity: RowIdentity, _ state: RowState, to builder: ChangeSetBuilder
-  ) throws -> Bool {
+  ) throws -> RowState? {
     let key = RowKey(table: table.id, identity: identity)
     var stayed = row
     stayed.moves = []
@@ -55,16 +55,22 @@ extension TableExport {
       held.unknown.remove(identity)
       guard held.known.contains(identity) else {
         try session.keptRows.remove(key)
-        return false
+        return nil
       }
       hold(row, identity, state, as: .deletion)
-      return true
+      return state
     }
     // Other devices do not know the row under its new key.
-    guard var kept = try session.keptRows.row(key) else { return true }
+    guard var kept = try session.keptRows.row(key) else { return state }
     kept.movedTo = nil
-    try session.keptRows.store(kept, of: key)
-    return true
+    guard kept.cells.isEmpty, state.isErased else {
+      try session.keptRows.store(kept, of: key)
+      return state
+    }
+    try session.keptRows.remove(key)
+    var erased = state
+    erased.isKept = false
+    return erased
   }
 
   private func hold(
