@@ -2,7 +2,7 @@ import Synchronization
 
 /// Lets a number of tasks at a time continue: the one with the greatest priority first; of several with the
 /// same priority, the one that has waited longest.
-final class AsyncTurn: Sendable {
+package final class AsyncTurn: Sendable {
   private struct Waiter {
     var number: UInt64
     var priority: Int
@@ -23,7 +23,10 @@ final class AsyncTurn: Sendable {
   private let state: Mutex<State>
 
   /// - Parameter count: How many tasks may have their turn at once.
-  init(count: Int = 1) { state = Mutex(State(free: count)) }
+  package init(count: Int = 1) { state = Mutex(State(free: count)) }
+
+  /// Whether this task has the turn already: if it waited for it, it would wait for ever.
+  package var isHeld: Bool { Self.held.contains(ObjectIdentifier(self)) }
 
   /// The number of tasks that wait for their turn.
   var waitingCount: Int { state.withLock { $0.waiting.count } }
@@ -31,7 +34,7 @@ final class AsyncTurn: Sendable {
   /// Waits for the turn, runs `body`, and passes the turn on.
   ///
   /// If the task is cancelled while it waits, throws `CancellationError` at once and does not call `body`.
-  func take<Output>(
+  package func take<Output>(
     priority: Int = 0, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Output
   ) async throws -> Output {
