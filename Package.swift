@@ -101,6 +101,9 @@ let package = Package(
       ],
       exclude: ["Shop/make_shop.py"]),
     .testTarget(
+      name: "DocumentSyncModelsTests",
+      dependencies: ["DocumentSync", "DocumentSyncModels", "DocumentSyncTesting"]),
+    .testTarget(
       name: "DocsyncTests",
       dependencies: [
         "docsync", "NotesSample", "DocumentSync", "SyncModel", "SyncDirectory",

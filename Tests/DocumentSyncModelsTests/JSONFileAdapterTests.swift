@@ -1,0 +1,120 @@
+import DocumentSyncModels
+import Foundation
+import Synchronization
+import Testing
+
+/// The file of a `JSONFileAdapter`, with other programs that write it.
+@Suite struct JSONFileAdapterTests {
+  /// An element whose number JSON cannot have without help.
+  private struct Price: ModelElement {
+    var name: String
+    var price: Double
+
+    init(modelRecord: ModelRecord) throws {
+      name = modelRecord.id.identity
+      price = if case .real(let price) = modelRecord["price"] { price } else { 0 }
+    }
+
+    var modelRecord: ModelRecord { note(name, ["price": .real(price)]) }
+  }
+
+  /// An element that cannot be written, and one that is read as another one.
+  private struct Unsteady: ModelElement {
+    struct Failure: Error {}
+    var name: String
+
+    init(modelRecord: ModelRecord) throws { name = modelRecord.id.identity }
+
+    init(from decoder: any Decoder) throws {
+      name = try decoder.singleValueContainer().decode(String.self)
+      if name == "lost" { name = "other" }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      if name == "bad" { throw Failure() }
+      var container = encoder.singleValueContainer()
+      try container.encode(name)
+    }
+
+    var modelRecord: ModelRecord { note(name) }
+  }
+
+  @Test func infiniteNumbersAreKept() async throws {
+    let fleet = try ModelFleet([])
+    let adapter = JSONFileAdapter<Price>(path: fleet.folder + "/x.json")
+    let records = [
+      note("a", ["price": .real(.infinity)]), note("b", ["price": .real(-.infinity)]),
+      note("c", ["price": .real(0.1)]),
+    ]
+    try await adapter.prepareToImport()
+    try await adapter.save(records)
+    _ = try await adapter.persistImportedChanges(position: "1")
+    let other = JSONFileAdapter<Price>(path: fleet.folder + "/x.json")
+    #expect(try await other.elements().map(\.modelRecord) == records)
+    #expect(try await !other.hasChanges())
+  }
+
+  @Test(arguments: ["bad", "lost"])
+  func anElementThatTheFileCannotHaveIsRefused(name: String) async throws {
+    let fleet = try ModelFleet([])
+    let adapter = JSONFileAdapter<Unsteady>(path: fleet.folder + "/x.json")
+    try await adapter.prepareToImport()
+    try await adapter.save([note("good")])
+    await #expect(throws: (any Error).self) { try await adapter.save([note(name)]) }
+    _ = try await adapter.persistImportedChanges(position: "1")
+    #expect(try await adapter.elements().map(\.name) == ["good"])
+  }
+
+  @Test func whatAnotherProgramWritesDuringAnEditStays() async throws {
+    let fleet = try ModelFleet([])
+    let path = fleet.folder + "/x.json"
+    let adapter = JSONFileAdapter<Item>(path: path)
+    let (before, after) = (
+      try Item(modelRecord: note("a", ["title": .text("before")])), try Item(modelRecord: note("b"))
+    )
+    try await adapter.update { $0 = [before] }
+    let edits = Mutex(0)
+    try await adapter.update { items in
+      items.append(after)
+      let count = edits.withLock { count in
+        count += 1
+        return count
+      }
+      guard count == 1 else { return }
+      let url = URL(fileURLWithPath: path)
+      let text = try String(contentsOf: url, encoding: .utf8)
+      try text.replacingOccurrences(of: "before", with: "afterwards").write(
+        to: url, atomically: true, encoding: .utf8)
+    }
+    #expect(edits.withLock { $0 } == 2)
+    #expect(
+      try await adapter.elements().map(\.modelRecord)
+        == [note("a", ["title": .text("afterwards")]), note("b")])
+  }
+
+  @Test func aLinkToTheFileStaysALink() async throws {
+    let fleet = try ModelFleet([])
+    let path = fleet.folder + "/x.json"
+    let item = try Item(modelRecord: note("a"))
+    let target = JSONFileAdapter<Item>(path: path)
+    try await target.update { $0 = [] }
+    let link = fleet.folder + "/link.json"
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+    let adapter = JSONFileAdapter<Item>(path: link)
+    #expect(try await adapter.elements().isEmpty)
+    try await adapter.update { $0 = [item] }
+    #expect(try await target.elements().map(\.modelRecord) == [note("a")])
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+    try await target.update { $0 = [] }
+    #expect(try await adapter.elements().isEmpty)
+  }
+
+  @Test func aFileWithOnlyElementsIsAModel() async throws {
+    let fleet = try ModelFleet([])
+    let path = fleet.folder + "/x.json"
+    try JSONEncoder().encode(["elements": [Item(modelRecord: note("a"))]]).write(
+      to: URL(fileURLWithPath: path))
+    let adapter = JSONFileAdapter<Item>(path: path)
+    #expect(try await adapter.recordsToUpload(limit: 10) == [note("a")])
+  }
+}
