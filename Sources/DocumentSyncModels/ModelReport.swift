@@ -37,10 +37,10 @@ public struct ModelReport: Sendable {
       public static let recordRefused = Kind(rawValue: "recordRefused")
       /// The adapter refused a deletion of another device. It comes again with the next synchronization.
       public static let deletionNotDone = Kind(rawValue: "deletionNotDone")
-      /// The model was put back to an earlier state. All records were compared, and those that differ were
-      /// delivered again.
+      /// The model was put back to an earlier state, or had another mirror. All records were compared, and those
+      /// that differ were delivered again.
       public static let modelPutBack = Kind(rawValue: "modelPutBack")
-      /// A record of a model that was put back had other values than the document, whose values it gets.
+      /// A record of such a model had other values than the document, whose values it gets.
       public static let recordReplaced = Kind(rawValue: "recordReplaced")
     }
 
@@ -92,13 +92,4 @@ public struct ModelReport: Sendable {
   ) {
     add(Problem(kind: kind, record: record, message: message, remedy: remedy))
   }
-}
-
-extension SyncError.Code {
-  /// A ``ModelSchema`` cannot be the schema of a mirror.
-  public static let schemaUnsuitable = Self(rawValue: "schemaUnsuitable")
-  /// A ``ModelAdapter`` failed; ``SyncError/underlying`` is its error.
-  public static let adapterFailed = Self(rawValue: "adapterFailed")
-  /// An adapter called its mirror, which waits for the adapter.
-  public static let calledWithin = Self(rawValue: "calledWithin")
 }
