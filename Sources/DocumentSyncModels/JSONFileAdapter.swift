@@ -14,14 +14,14 @@ public protocol ModelElement: Codable, Sendable {
 
 /// A model in a JSON file: a collection of elements.
 ///
-/// The file has the `elements`, and beside them the records that were reported. The adapter finds edits
-/// by comparing the two, so it also finds those of other programs. Each write replaces the file as a
-/// whole. All elements are in memory, and are compared with each synchronization: for thousands of them,
-/// not for millions.
+/// The file has an object with the `elements`, and beside them the records that were reported. The adapter finds edits
+/// by comparing the two, so it also finds those of other programs. Other members of the object stay as they
+/// are. Each write replaces the file as a whole. All elements are in memory, and are compared with each
+/// synchronization: for thousands of them, not for millions.
 ///
-/// If another program writes the file while the adapter works on it, the adapter reads it again. Between the last
-/// look and the replacement there is a moment in which what another program writes is lost. Texts stand for numbers that JSON
-/// does not have: `inf`, `-inf` and `nan`.
+/// Adapters of one file wait for one another, also in several processes. If another program writes the file while the
+/// adapter works on it, the adapter reads it again. Between the last look and the replacement there is a moment
+/// in which what such a program writes is lost. Texts stand for numbers that JSON does not have: `inf`, `-inf` and `nan`.
 public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   /// An error of the file.
   public struct Failure: Error, CustomStringConvertible {
@@ -34,15 +34,29 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
     /// The records as they were reported or imported last.
     var reported: [ModelRecord] = []
     var lastImport: ModelImport?
+    /// The other members of the file, which other programs have written.
+    var others: [String: JSONValue] = [:]
 
     init() {}
 
     init(from decoder: any Decoder) throws {
-      let values = try decoder.container(keyedBy: CodingKeys.self)
-      elements = try values.decodeIfPresent([Element].self, forKey: .elements) ?? []
+      let values = try decoder.container(keyedBy: JSONValue.Name.self)
+      elements = try values.decodeIfPresent([Element].self, forKey: "elements") ?? []
       // A file that another program has made has only elements.
-      reported = try values.decodeIfPresent([ModelRecord].self, forKey: .reported) ?? []
-      lastImport = try values.decodeIfPresent(ModelImport.self, forKey: .lastImport)
+      reported = try values.decodeIfPresent([ModelRecord].self, forKey: "reported") ?? []
+      lastImport = try values.decodeIfPresent(ModelImport.self, forKey: "lastImport")
+      for name in values.allKeys
+      where !["elements", "reported", "lastImport"].contains(name.stringValue) {
+        others[name.stringValue] = try values.decode(JSONValue.self, forKey: name)
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var values = encoder.container(keyedBy: JSONValue.Name.self)
+      for (name, value) in others { try values.encode(value, forKey: .init(stringLiteral: name)) }
+      try values.encode(elements, forKey: "elements")
+      try values.encode(reported, forKey: "reported")
+      try values.encodeIfPresent(lastImport, forKey: "lastImport")
     }
   }
 
@@ -97,17 +111,20 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
     return (stamp, content)
   }
 
-  /// Changes the content and writes it. Begins again if another program writes the file
+  /// Changes the content and writes it durably. Begins again if another program writes the file
   /// meanwhile.
   private func modify<Output>(_ change: (inout Content) throws -> Output) throws -> Output {
+    let folder = try FolderLock(file.deletingLastPathComponent().path)
+    defer { folder.unlock() }
     for _ in 1...10 {
       var (stamp, content) = try loadStamped()
       let output = try change(&content)
       let data = try Self.encoder.encode(content)
       guard try self.stamp() == stamp else { continue }
+      // Another program may have written the file by then, so it is read again.
+      defer { read = nil }
       try data.write(to: file, options: .atomic)
-      // Another program may have written the file by now, so it is read again.
-      read = nil
+      try folder.flush()
       return output
     }
     throw Failure(

@@ -117,4 +117,40 @@ import Testing
     let adapter = JSONFileAdapter<Item>(path: path)
     #expect(try await adapter.recordsToUpload(limit: 10) == [note("a")])
   }
+
+  @Test func otherMembersOfTheFileStay() async throws {
+    let fleet = try ModelFleet([])
+    let url = URL(fileURLWithPath: fleet.folder + "/x.json")
+    let others: [String: Any] = [
+      "version": 3, "large": 9_007_199_254_740_993, "scale": 1.5, "isDark": true,
+      "none": NSNull(), "name": "1", "window": ["size": [800, 600.25], "open": ["a": [:]]],
+    ]
+    try JSONSerialization.data(withJSONObject: others).write(to: url)
+    let adapter = JSONFileAdapter<Item>(path: url.path)
+    let item = try Item(modelRecord: note("a"))
+    try await adapter.update { $0 = [item] }
+    try await adapter.didUpload([item.modelRecord])
+    var object = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: url)) as? [String: Any])
+    for name in ["elements", "reported"] { #expect(object.removeValue(forKey: name) != nil) }
+    #expect(object as NSDictionary == others as NSDictionary)
+  }
+
+  @Test func adaptersOfOneFileWaitForOneAnother() async throws {
+    let fleet = try ModelFleet([])
+    let path = fleet.folder + "/x.json"
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4 {
+        group.addTask {
+          let adapter = JSONFileAdapter<Item>(path: path)
+          for edit in 0..<25 {
+            let item = try Item(modelRecord: note("\(number)-\(edit)"))
+            try await adapter.update { $0.append(item) }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await JSONFileAdapter<Item>(path: path).elements().count == 100)
+  }
 }
