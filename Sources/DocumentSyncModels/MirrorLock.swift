@@ -19,18 +19,20 @@ struct MirrorLock: Sendable {
   static func path(for store: String) -> String { store + "-mirror-lock" }
 
   /// Takes the lock, for which it waits for a time; then throws `storeInUse`.
-  static func take(store: String, timeLimit: Duration) async throws -> MirrorLock {
+  static func take(
+    store: String, timeLimit: Duration, operation: String
+  ) async throws -> MirrorLock {
     let descriptor = open(path(for: store), O_RDWR | O_CREAT | O_CLOEXEC, mode(of: store))
-    guard descriptor >= 0 else { throw failure(errno, store: store) }
+    guard descriptor >= 0 else { throw failure(errno, store: store, operation) }
     let start = ContinuousClock.now
     do {
       while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
         let reason = errno
         if reason == EINTR { continue }
-        guard reason == EWOULDBLOCK else { throw failure(reason, store: store) }
+        guard reason == EWOULDBLOCK else { throw failure(reason, store: store, operation) }
         guard ContinuousClock.now - start < timeLimit else {
           throw SyncError(
-            .storeInUse, operation: "synchronize the model", path: store,
+            .storeInUse, operation: operation, path: store,
             message: "Another mirror of the store is at work.",
             remedy: "Wait until it has finished, then try again. Let a store have one mirror.")
         }
@@ -55,9 +57,9 @@ struct MirrorLock: Sendable {
     return stat(store, &information) == 0 ? information.st_mode & 0o666 : 0o666
   }
 
-  private static func failure(_ reason: Int32, store: String) -> SyncError {
+  private static func failure(_ reason: Int32, store: String, _ operation: String) -> SyncError {
     SyncError(
-      .localFile, operation: "synchronize the model", path: path(for: store),
+      .localFile, operation: operation, path: path(for: store),
       message: "The mirror could not be locked.",
       remedy: "Keep its store in a folder of this device to which this user may write.",
       detail: String(cString: strerror(reason)))

@@ -79,18 +79,7 @@ extension ModelMirror {
       left.intersection(saved.accepted.map(\.id) + deleted.accepted))
     report.savedRecords += saved.accepted.count { !left.contains($0.id) }
     report.deletedRecords += deleted.accepted.count { !left.contains($0) }
-    let hasAccepted = !saved.accepted.isEmpty || !deleted.accepted.isEmpty
-    if !hasAccepted, refusals > Self.greatestRefusals,
-      report.savedRecords + report.deletedRecords == 0,
-      let error = saved.refused.last?.error ?? deleted.refused.last?.error
-    {
-      throw SyncError(
-        .adapterFailed, operation: "synchronize the model", path: manager.path,
-        message: "The application's model refuses record after record.",
-        remedy: "Nothing is lost. The next synchronization tries again.", detail: "\(error)",
-        underlying: error)
-    }
-    return hasAccepted
+    return !saved.accepted.isEmpty || !deleted.accepted.isEmpty
   }
 
   /// Runs one import.
@@ -102,13 +91,7 @@ extension ModelMirror {
     let result: ModelImport
     do {
       try await ask("prepareToImport") { try await $0.prepareToImport() }
-      let last = try await ask("lastImport") { try await $0.lastImport() }
-      guard try await position() == last?.position else {
-        throw SyncError(
-          .adapterFailed, operation: "synchronize the model", path: manager.path,
-          message: "The model was put back to an earlier state during the synchronization.",
-          remedy: "Nothing is lost. The next synchronization compares all records.")
-      }
+      try await requirePosition()
       let (saved, deleted) = try await fill()
       let position = makePosition()
       try await begin(position, saving: saved, deleting: deleted)
@@ -136,8 +119,20 @@ extension ModelMirror {
     return result
   }
 
+  /// Throws unless the model is the one that the mirror knows. After that, what the adapter has returned before
+  /// is of this model.
+  func requirePosition() async throws {
+    let last = try await ask("lastImport") { try await $0.lastImport() }
+    guard try await position() == last?.position else {
+      throw SyncError(
+        .adapterFailed, operation: "synchronize the model", path: manager.path,
+        message: "The model was put back to an earlier state during the synchronization.",
+        remedy: "Nothing is lost. The next synchronization compares all records.")
+    }
+  }
+
   private func makePosition() -> String {
-    let random = options.manager.environment.random
+    let random = manager.environment.random
     return String(random(), radix: 36) + "-" + String(random(), radix: 36)
   }
 

@@ -10,7 +10,7 @@ extension ModelMirror {
     static let position = "position"
     static let underWay = "underWay"
     static let phase = "phase"
-    /// Whether the phases began since the model was put back.
+    /// Whether the phases began since the model was put back, or had another mirror.
     static let putBack = "putBack"
   }
 
@@ -42,7 +42,9 @@ extension ModelMirror {
     }
     let phase = try await phase()
     if phase == .introduced, isKnown { return }
-    if phase == .introduced {
+    // A new mirror may meet a model that another one knew.
+    let isOther = phase == .introduced || (phase == nil && last != nil)
+    if isOther {
       report.add(
         .modelPutBack, nil,
         "The model is not the one that was synchronized last: it was put back to an earlier state, or has "
@@ -52,7 +54,7 @@ extension ModelMirror {
     // It may have been put back again before all of its records were taken.
     if phase != .forgotten || !isKnown {
       // Nothing is known any more of what the model has, or what was deleted from it.
-      try await begin(isPutBack: phase == .introduced)
+      try await begin(isPutBack: isOther)
       try await ask("deleteChangeTracking") { try await $0.deleteChangeTracking() }
       // From now on, edits count: if the process ends, the tracking must not be deleted again.
       try await enter(.forgotten)
@@ -114,31 +116,47 @@ extension ModelMirror {
   func takeEdits(
     _ report: inout ModelReport, preference: MergedRows.Preference? = nil
   ) async throws {
-    try await takeUnacknowledged(&report)
+    var moves = Moves()
+    try await takeUnacknowledged(&report, &moves)
     let parked = try await parkedRecords()
-    guard try await ask("hasChanges", { try await $0.hasChanges() }) else {
-      try await takeWaiting(&report, parked)
-      return try await forgetGone(&report)
+    if try await ask("hasChanges", { try await $0.hasChanges() }) {
+      let changed = try await takeRecords(&report, preference, parked, &moves)
+      try await takeDeletions(&report, changed, &moves)
     }
-    var hasMoved = false
-    let changed = try await takeRecords(&report, preference, parked, &hasMoved)
-    try await takeDeletions(&report, changed, &hasMoved)
-    // A deletion may have made room.
-    try await takeWaiting(&report, parked)
+    // All parents have come that come, and a deletion may have made room.
+    try await takeWaiting(&report, preference, parked)
     try await forgetGone(&report)
+    // A copy of the model that was made meanwhile does not have all of these edits.
+    if moves.areEditsLater { _ = try await runImport { ([], []) } }
   }
 
-  /// Gives the model a position of its own before edits are taken from it: if it is put back to a state before
-  /// these edits, it has another one.
-  private func movePosition(_ hasMoved: inout Bool) async throws {
-    guard !hasMoved else { return }
+  /// The positions that the model gets while edits are taken.
+  ///
+  /// An edit is taken between two positions: if the model is put back to a state before the edit, it has another
+  /// position than the one that the mirror has noted.
+  private struct Moves {
+    /// Whether the model has got a position since the first edits were read.
+    var isDone = false
+    /// Whether edits were read after that.
+    var areEditsLater = false
+  }
+
+  /// Gives the model a position of its own before edits are taken from it. Throws if the model was put back before
+  /// the edits were read.
+  private func movePosition(_ moves: inout Moves) async throws {
+    if moves.isDone {
+      moves.areEditsLater = true
+      return try await requirePosition()
+    }
     _ = try await runImport { ([], []) }
-    hasMoved = true
+    moves.isDone = true
   }
 
   /// Takes the deletions of records whose acknowledgement did not come: the model may have dropped them as if the
   /// mirror did not have them.
-  private func takeUnacknowledged(_ report: inout ModelReport) async throws {
+  private func takeUnacknowledged(
+    _ report: inout ModelReport, _ moves: inout Moves
+  ) async throws {
     let schema = schema
     let taken = try await database.read { database in
       try MirrorRecords(database: database, schema: schema).taken()
@@ -148,6 +166,7 @@ extension ModelMirror {
     for id in taken where try await !ask("hasRecord", { try await $0.hasRecord(id) }) {
       gone.append(id)
     }
+    if !gone.isEmpty { try await movePosition(&moves) }
     try await write(&report, preference: nil) { [gone] taking in
       try taking.take(deletionsOf: gone)
       try taking.records.setTaken([])
@@ -172,23 +191,27 @@ extension ModelMirror {
 
   /// Tries again to write the records that wait.
   private func takeWaiting(
-    _ report: inout ModelReport, _ parked: Set<ModelRecord.ID>
+    _ report: inout ModelReport, _ preference: MergedRows.Preference?,
+    _ parked: Set<ModelRecord.ID>
   ) async throws {
-    try await write(&report, preference: nil, isLast: true, parked: parked) { try $0.take([]) }
+    try await write(&report, preference: preference, isLast: true, parked: parked) {
+      try $0.take([])
+    }
   }
 
   /// Returns the records that were taken.
   private func takeRecords(
     _ report: inout ModelReport, _ preference: MergedRows.Preference?,
-    _ parked: Set<ModelRecord.ID>, _ hasMoved: inout Bool
+    _ parked: Set<ModelRecord.ID>, _ moves: inout Moves
   ) async throws -> Set<ModelRecord.ID> {
     let check = RecordCheck(schema: schema)
     var taken: [ModelRecord.ID: ModelRecord] = [:]
     var refused: [ModelRecord.ID: ModelRecord] = [:]
     var counts: [ModelRecord.ID: Int] = [:]
+    var exhausted = 0
     while true {
       // Those that are not taken come again each time.
-      let limit = options.batchSize + refused.count
+      let limit = options.batchSize + refused.count + exhausted
       let batch = try await ask("recordsToUpload") { try await $0.recordsToUpload(limit: limit) }
       let refusals = refused.count
       var fresh: [ModelRecord.ID: ModelRecord] = [:]
@@ -219,7 +242,7 @@ extension ModelMirror {
         return Set(taken.keys)
       }
       let records = fresh.values.sorted { $0.id < $1.id }
-      try await movePosition(&hasMoved)
+      try await movePosition(&moves)
       try await write(&report, preference: preference, parked: parked) { taking in
         try taking.take(records)
         try taking.records.setTaken(records.map(\.id))
@@ -228,6 +251,7 @@ extension ModelMirror {
       for record in records {
         taken[record.id] = record
         counts[record.id, default: 0] += 1
+        if counts[record.id] == Self.greatestTakes { exhausted += 1 }
       }
       try await ask("didUpload") { try await $0.didUpload(records) }
       try await write(&report, preference: nil) { try $0.records.setTaken([]) }
@@ -235,7 +259,7 @@ extension ModelMirror {
   }
 
   private func takeDeletions(
-    _ report: inout ModelReport, _ changed: Set<ModelRecord.ID>, _ hasMoved: inout Bool
+    _ report: inout ModelReport, _ changed: Set<ModelRecord.ID>, _ moves: inout Moves
   ) async throws {
     let check = RecordCheck(schema: schema)
     var taken: Set<ModelRecord.ID> = []
@@ -284,7 +308,7 @@ extension ModelMirror {
         return
       }
       let ids = fresh.sorted()
-      try await movePosition(&hasMoved)
+      try await movePosition(&moves)
       try await write(&report, preference: nil) { try $0.take(deletionsOf: ids) }
       report.takenDeletions += ids.count
       taken.formUnion(ids)

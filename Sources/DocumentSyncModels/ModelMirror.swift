@@ -24,16 +24,20 @@ import GRDB
 public actor ModelMirror {
   /// A mirror's options. Each has a default.
   public struct Options: Sendable {
-    /// The options of the mirror's manager. The configuration is replaced by that of the schema.
+    /// The options of the manager that ``ModelMirror/open(storeAt:directory:document:schema:adapter:options:)``
+    /// makes. The configuration is replaced by that of the schema.
     public var manager: DocumentSyncManager.Options
     /// The most records that the mirror gives at once, and those that it asks for besides those that it could
     /// not take. From 1 to 1 000 000.
     public var batchSize = 200 { didSet { batchSize = Self.suitable(batchSize) } }
     /// The most records of one import, and its most deletions. From 1 to 1 000 000.
     public var importSize = 5_000 { didSet { importSize = Self.suitable(importSize) } }
-    /// Whose values the records have that both the model and the document have when they meet for
-    /// the first time.
+    /// Whose values the records have that both the model and the document have when they meet for the first
+    /// time, or again: after the model was put back to an earlier state, or had another mirror.
     public var preference = MergedRows.Preference.document
+    /// How long a call waits while another mirror of the store is at work, before it throws `storeInUse`. The
+    /// manager waits for others as long, or longer: see ``/DocumentSync/SyncEnvironment/storeInUseTimeLimit``.
+    public var storeInUseTimeLimit = Duration.seconds(10)
 
     /// Creates options with the defaults.
     public init(manager: DocumentSyncManager.Options = .init()) { self.manager = manager }
@@ -55,7 +59,8 @@ public actor ModelMirror {
   /// Creates the mirror of a store that ``open(storeAt:directory:document:schema:adapter:options:)`` has made,
   /// with a manager that the application has, such as that of an engine.
   ///
-  /// Throws `schemaUnsuitable` if the store is no mirror.
+  /// Throws `schemaUnsuitable` if the store is no mirror, or if its document has the types or fields in another
+  /// form.
   public init(
     schema: ModelSchema, adapter: any ModelAdapter, manager: DocumentSyncManager,
     options: Options = Options()
@@ -73,6 +78,7 @@ public actor ModelMirror {
           message: "The store is no mirror of a model.",
           remedy: "Make one with “ModelMirror.open”.")
       }
+      try schema.check(against: manager.configuration)
       try await database.write { try MirrorTables.make(schema, in: $0) }
       var policies = try await manager.policies()
       let former = policies
@@ -87,7 +93,7 @@ public actor ModelMirror {
   ///
   /// When the mirror is new, and the model has records already, each of them is taken with the next
   /// synchronization; see ``Options/preference``. Errors are those of
-  /// ``DocumentSyncManager/register(storeAt:directory:document:options:onProgress:)``, and `schemaUnsuitable`.
+  /// ``/DocumentSync/DocumentSyncManager/register(storeAt:directory:document:options:onProgress:)``, and `schemaUnsuitable`.
   ///
   /// - Parameters:
   ///   - path: The path of the mirror's store. Only the mirror writes to it.
@@ -103,6 +109,15 @@ public actor ModelMirror {
     try schema.check()
     var options = options
     options.manager.configuration = schema.configuration
+    options.manager.environment.storeInUseTimeLimit = max(
+      options.manager.environment.storeInUseTimeLimit, options.storeInUseTimeLimit)
+    // Of two calls that would make the file, one waits.
+    let lock =
+      try await isReady(path)
+      ? nil
+      : MirrorLock.take(
+        store: path, timeLimit: options.storeInUseTimeLimit, operation: "open the mirror")
+    defer { lock?.unlock() }
     var attempts = 0
     while true {
       do {
@@ -130,6 +145,12 @@ public actor ModelMirror {
     }
   }
 
+  /// Whether there is a file, and its document was created or joined.
+  private static func isReady(_ path: String) throws -> Bool {
+    try FileManager.default.fileExists(atPath: path)
+      && DocumentSyncManager.isUnderSync(storeAt: path)
+  }
+
   /// Makes an empty mirror, which is not under sync yet.
   private static func make(_ schema: ModelSchema, at path: String) async throws {
     do {
@@ -143,9 +164,7 @@ public actor ModelMirror {
 
   /// Removes a mirror that was made and did not come under sync: it has no records.
   private static func removeUnusedMirror(at path: String) throws {
-    guard FileManager.default.fileExists(atPath: path),
-      try !DocumentSyncManager.isUnderSync(storeAt: path)
-    else { return }
+    guard FileManager.default.fileExists(atPath: path), try !isReady(path) else { return }
     do {
       let database = try database(at: path)
       let isUnused = try database.read { database in
@@ -177,14 +196,14 @@ public actor ModelMirror {
 
   /// Takes the edits of the application, synchronizes the document, and delivers what is different.
   ///
-  /// Calls wait for one another. While another mirror of the store is at work, they throw `storeInUse`, unless
-  /// ``SyncEnvironment/storeInUseTimeLimit`` lets them wait. If the call fails, or the process ends, at any
+  /// Calls wait for one another. While another mirror of the store is at work, they wait for
+  /// ``Options/storeInUseTimeLimit``, and then throw `storeInUse`. If the call fails, or the process ends, at any
   /// moment, the next call continues: nothing is lost, and no edit counts twice. Edits that are made meanwhile are taken, too, and sent
   /// with the next call, except for those that an adapter keeps reporting. Throws `adapterFailed` if the
   /// adapter fails otherwise than by refusing records; `calledWithin` if the adapter calls it. A
   /// `SyncDelegate` must not call it either and wait for it: the call would never end.
   ///
-  /// - Parameter allowingDeletions: See ``DocumentSyncManager/synchronize(allowingDeletions:onProgress:)``.
+  /// - Parameter allowingDeletions: See ``/DocumentSync/DocumentSyncManager/synchronize(allowingDeletions:onProgress:)``.
   @discardableResult
   public func synchronize(allowingDeletions: Bool = false) async throws -> ModelReport {
     try await inTurn { mirror, report in
@@ -196,7 +215,7 @@ public actor ModelMirror {
   }
 
   /// Takes the edits of the application into the mirror, and neither sends nor delivers anything: for an
-  /// application whose ``SyncEngine`` synchronizes the mirror when it changes.
+  /// application whose ``/DocumentSync/SyncEngine`` synchronizes the mirror when it changes.
   @discardableResult
   public func takeChanges() async throws -> ModelReport {
     try await inTurn { mirror, report in
@@ -206,7 +225,7 @@ public actor ModelMirror {
   }
 
   /// Delivers to the model what is different in the mirror, and takes the edits of the application
-  /// before: for an application whose ``SyncEngine`` synchronizes the mirror, after ``SyncEvent/rowsChanged(_:)``.
+  /// before: for an application whose ``/DocumentSync/SyncEngine`` synchronizes the mirror, after ``/DocumentSync/SyncEvent/rowsChanged(_:)``.
   @discardableResult
   public func deliverChanges() async throws -> ModelReport {
     try await inTurn { mirror, report in
@@ -254,7 +273,8 @@ public actor ModelMirror {
         let lock =
           locks
           ? try await MirrorLock.take(
-            store: manager.path, timeLimit: options.manager.environment.storeInUseTimeLimit)
+            store: manager.path, timeLimit: options.storeInUseTimeLimit,
+            operation: "synchronize the model")
           : nil
         defer { lock?.unlock() }
         var report = ModelReport()

@@ -12,10 +12,11 @@ public struct ModelSchema: Hashable, Sendable {
     public var name: String
     /// The fields, each with a name of its own.
     public var fields: [Field]
-    /// How concurrent changes of a record merge, on all devices. Fixed when the document is created.
+    /// How concurrent changes of a record merge, on all devices. Fixed when the document is created; a type
+    /// that is added later has ``/DocumentSync/TableMergeType/latestWins``.
     public var merging: TableMergeType
     /// How this device decides a conflict in a field without a policy of its own; `nil` leaves that to the
-    /// policies of the manager, by default ``ConflictPolicy/latestWins``.
+    /// policies of the manager, by default ``/DocumentSync/ConflictPolicy/latestWins``.
     public var policy: ConflictPolicy?
 
     /// Creates a type.
@@ -63,7 +64,8 @@ public struct ModelSchema: Hashable, Sendable {
     public var kind: Kind
     /// Whether no two records of the type have the same value. Null is no value.
     public var isUnique: Bool
-    /// How concurrent changes of the field merge, on all devices. Fixed when the document is created.
+    /// How concurrent changes of the field merge, on all devices. Fixed when the document is created; a field
+    /// that is added later has ``/DocumentSync/ColumnMergeType/latestWins``.
     public var merging: ColumnMergeType
     /// How this device decides a conflict in the field; `nil` leaves that to the policies of the manager, by
     /// default the policy of the type.
@@ -108,6 +110,32 @@ extension ModelSchema {
       }
     }
     return configuration
+  }
+
+  /// Throws `schemaUnsuitable` if a merge type is another one than in the document.
+  func check(against document: StoreConfiguration) throws {
+    for type in types {
+      let table = document.tableMergeTypes.first { $0.key.isSame(as: SQLName(type.name)) }
+      try Self.check(
+        type.merging, table?.value ?? .latestWins, of: "type “\(type.name)”")
+      let columns = document.columnMergeTypes.first { $0.key.isSame(as: SQLName(type.name)) }
+      for field in type.fields {
+        let column = columns?.value.first { $0.key.isSame(as: SQLName(field.name)) }
+        try Self.check(
+          field.merging, column?.value ?? .latestWins,
+          of: "field “\(field.name)” of “\(type.name)”")
+      }
+    }
+  }
+
+  private static func check<MergeType: Equatable>(
+    _ declared: MergeType, _ document: MergeType, of what: String
+  ) throws {
+    guard declared != document else { return }
+    throw unsuitable(
+      "The \(what) merges by “\(document)” in the document, not by “\(declared)”.",
+      "Declare “\(document)”. Merge types are fixed when the document is created, and what is added later "
+        + "has “latestWins”.")
   }
 
   /// Sets the policies of this device.

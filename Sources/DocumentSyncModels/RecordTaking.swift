@@ -53,10 +53,10 @@ struct RecordTaking {
 
   // MARK: Records
 
-  /// Takes records, and those that wait since earlier.
+  /// Takes records; after the last batch also those that wait since earlier.
   mutating func take(_ given: [ModelRecord]) throws {
     var pending: [ModelRecord.ID: ModelRecord] = [:]
-    for record in try records.waiting() + given { pending[record.id] = record }
+    for record in try (isLast ? records.waiting() : []) + given { pending[record.id] = record }
     guard !pending.isEmpty else { return }
     refused = []
     var clearsUniqueValues = false
@@ -114,8 +114,9 @@ struct RecordTaking {
         if reportsReplaced, !difference(record, from: shown, shown: shown).isEmpty {
           report.add(
             .recordReplaced, id,
-            "The record has other values in the model that was put back. It gets those of the document.",
-            "Edit it again if it was edited after the model was put back.")
+            "The model, which was put back or had another mirror, has other values of the record than the document. "
+              + "The record gets those of the document.",
+            "Edit it again if it was edited since.")
         }
         return Plan(record: record, changes: [:])
       }

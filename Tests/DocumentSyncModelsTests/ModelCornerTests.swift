@@ -30,23 +30,6 @@ import Testing
     ModelRecord(type: "Entry", identity: name, fields: ["list": .reference(id("List", list))])
   }
 
-  /// Runs `edit` before the first call of a name.
-  private func once(
-    _ call: String, _ device: Device, isBefore: Bool = true,
-    _ edit: @escaping @Sendable () async throws -> Void
-  ) async {
-    let rest = Mutex(1)
-    await device.set { moment, _ in
-      guard moment == Moment(call: call, isBefore: isBefore),
-        rest.withLock({ rest in
-          rest -= 1
-          return rest == 0
-        })
-      else { return }
-      try await edit()
-    }
-  }
-
   // MARK: Children before their parents
 
   @Test(arguments: [ModelSchema.Field.DeletionRule.cascade, .setNull])
@@ -72,7 +55,7 @@ import Testing
     try await fleet.settle()
     try await fleet[0].remove(id("List", "l"))
     try await fleet[0].synchronize()
-    await once("prepareToImport", fleet[1]) { [device = fleet[1]] in
+    await fleet[1].once("prepareToImport") { [device = fleet[1]] in
       try await device.put(entry("e", "l"))
       try await device.edit(id("List", "l"), ["title": .text("t")])
     }
@@ -87,7 +70,7 @@ import Testing
     try await fleet[0].remove(id("List", "l"))
     try await fleet[0].put(list("m", ["slug": .text("x")]))
     try await fleet[0].synchronize()
-    await once("prepareToImport", fleet[1]) { [device = fleet[1]] in
+    await fleet[1].once("prepareToImport") { [device = fleet[1]] in
       try await device.put(entry("e", "l"))
       try await device.edit(id("List", "l"), ["title": .text("t")])
     }
@@ -113,7 +96,7 @@ import Testing
     try await fleet[1].edit(id("List", "b"), ["slug": .text("q")])
     try await fleet[1].synchronize()
     let child = note("n", ["list": .reference(id("List", "a"))])
-    await once("prepareToImport", fleet[0]) { [device = fleet[0]] in
+    await fleet[0].once("prepareToImport") { [device = fleet[0]] in
       try await device.edit(id("List", "a"), ["name": .text("t")])
       try await device.put(child)
     }
@@ -135,7 +118,7 @@ import Testing
       try await fleet.settle()
       try await fleet[0].remove(id("List", "l"))
       try await fleet[0].synchronize()
-      await once("prepareToImport", fleet[1]) { [device = fleet[1]] in
+      await fleet[1].once("prepareToImport") { [device = fleet[1]] in
         try await device.put(entry("e", "l"))
         try await device.edit(id("List", "l"), ["title": .text("new")])
       }
@@ -242,7 +225,7 @@ import Testing
     try await fleet.settle()
     try await fleet[0].put(note("b"))
     try await fleet[0].synchronize()
-    await once(moment.call, fleet[1], isBefore: moment.isBefore) { [self, device = fleet[1]] in
+    await fleet[1].once(moment.call, isBefore: moment.isBefore) { [self, device = fleet[1]] in
       try removeFile(of: device)
     }
     if moment.call != "hasChanges" {
@@ -251,6 +234,23 @@ import Testing
     }
     #expect(try await fleet[1].synchronize().problems.map(\.kind) == [.modelPutBack])
     #expect(try await fleet.expectEqual() == [note("a"), note("b")])
+  }
+
+  /// A new mirror cannot tell what the application has edited since.
+  @Test func editsThatGiveWayAfterAMirrorWasRemovedAreReported() async throws {
+    let fleet = try ModelFleet([.json, .memory])
+    for name in ["a", "b"] { try await fleet[0].put(note(name, ["title": .text("1")])) }
+    try await fleet.settle()
+    try await fleet[0].edit(id("Note", "a"), ["title": .text("2")])
+    try await fleet[0].kill()
+    for ending in ["", "-wal", "-shm"]
+    where FileManager.default.fileExists(atPath: fleet[0].path + ending) {
+      try FileManager.default.removeItem(atPath: fleet[0].path + ending)
+    }
+    let problems = try await fleet[0].synchronize().problems
+    #expect(problems.map(\.kind) == [.modelPutBack, .recordReplaced])
+    #expect(problems.last?.record == id("Note", "a"))
+    #expect(try await fleet.expectEqual().map { $0["title"] } == [.text("1"), .text("1")])
   }
 
   // MARK: Refusals
@@ -343,6 +343,8 @@ import Testing
       (.init("f", reference), .init("f", .reference(to: "Note", onDelete: .cascade))),
       (.init("f", .text), .init("f", .text, isUnique: true)),
       (.init("f", .text, isUnique: true), .init("f", .text)),
+      (.init("f", .integer), .init("f", .integer, merging: .counter)),
+      (.init("f", .integer, merging: .counter), .init("f", .integer)),
     ]
     for (former, changed) in cases {
       let fleet = try ModelFleet([.memory], schema: schema(former))
@@ -361,6 +363,30 @@ import Testing
     }
   }
 
+  @Test func aMergeTypeThatIsNotThatOfTheDocumentIsRefused() async throws {
+    let former = ModelSchema([.init("Note", fields: [])])
+    let fleet = try ModelFleet([.memory], schema: former)
+    try await fleet[0].synchronize()
+    try await fleet[0].kill()
+    let schemas = [
+      ModelSchema([.init("Note", fields: [], merging: .editWins)]),
+      // What is added later merges by `latestWins`.
+      ModelSchema([.init("Note", fields: [.init("sum", .integer, merging: .counter)])]),
+      ModelSchema([.init("Note", fields: []), .init("List", fields: [], merging: .wholeRow)]),
+    ]
+    for schema in schemas {
+      let error = await #expect(throws: SyncError.self) {
+        try await ModelMirror.open(
+          storeAt: fleet[0].path, directory: fleet[0].directory, document: "notes",
+          schema: schema, adapter: MemoryAdapter())
+      }
+      #expect(error?.code == .schemaUnsuitable)
+      #expect(error?.message.contains("“latestWins”") == true)
+    }
+    try await fleet[0].synchronize()
+    try await fleet[0].kill()
+  }
+
   @Test func policiesThatTheApplicationHasSetStay() async throws {
     let fleet = try ModelFleet([.memory])
     try await fleet[0].open().manager.setPolicies {
@@ -369,27 +395,6 @@ import Testing
     let policies = try await fleet[0].open().manager.policies()
     try await fleet[0].kill()
     #expect(try await fleet[0].open().manager.policies() == policies)
-    try await fleet[0].kill()
-  }
-
-  @Test func twoMirrorsOfOneStoreDoNotWorkAtOnce() async throws {
-    let fleet = try ModelFleet([.memory])
-    _ = try await fleet[0].open()
-    let other = try await ModelMirror.open(
-      storeAt: fleet[0].path, directory: fleet[0].directory, document: "notes",
-      schema: notesSchema, adapter: MemoryAdapter())
-    let code = Mutex<SyncError.Code?>(nil)
-    await once("hasChanges", fleet[0]) {
-      do {
-        try await other.takeChanges()
-      } catch let error as SyncError {
-        code.withLock { $0 = error.code }
-      }
-    }
-    try await fleet[0].synchronize()
-    #expect(code.withLock { $0 } == .storeInUse)
-    try await other.takeChanges()
-    try await other.close()
     try await fleet[0].kill()
   }
 }

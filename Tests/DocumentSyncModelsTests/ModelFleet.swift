@@ -153,6 +153,22 @@ actor Device {
 
   func set(_ hook: @escaping HookedAdapter.Hook) { self.hook = hook }
 
+  /// Runs `edit` before or after the first call of a name.
+  func once(
+    _ call: String, isBefore: Bool = true, _ edit: @escaping @Sendable () async throws -> Void
+  ) {
+    let rest = Mutex(1)
+    hook = { moment, _ in
+      guard moment == Moment(call: call, isBefore: isBefore),
+        rest.withLock({ rest in
+          rest -= 1
+          return rest == 0
+        })
+      else { return }
+      try await edit()
+    }
+  }
+
   private func call(_ moment: Moment, _ ids: [ModelRecord.ID]) async throws {
     try await hook(moment, ids)
   }
