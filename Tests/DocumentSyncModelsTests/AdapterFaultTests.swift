@@ -79,7 +79,7 @@ import Testing
     #expect(moments > 20)
     // Each takes some of the moments, and others than the other one.
     let isLong = RandomModelTests.isLong
-    for end in stride(from: kind == .memory || isLong ? 0 : 3, to: moments, by: isLong ? 1 : 6) {
+    for end in stride(from: kind == .memory || isLong ? 0 : 5, to: moments, by: isLong ? 1 : 10) {
       let fleet = try await fleet([.memory, kind])
       let count = Mutex(0)
       await fleet[1].set { _, _ in
@@ -99,6 +99,44 @@ import Testing
       let isThere = try await fleet[1].record(id("Note", "new0")) != nil
       try await expectAll(fleet, counts: ["e": 1, "new0": isThere ? 1 : 0])
     }
+  }
+
+  /// When another device creates the document.
+  enum OtherDocument: CaseIterable { case none, before, afterwards }
+
+  /// The process ends at a call of the directory, while the mirror makes the document or joins it.
+  @Test(arguments: OtherDocument.allCases)
+  func aProcessMayEndWhileItMakesTheMirror(other: OtherDocument) async throws {
+    var call = 1
+    var hasEnded = true
+    while hasEnded {
+      let fleet = try ModelFleet([.memory, .json])
+      if other == .before { try await fleet[1].synchronize() }
+      let directory = FaultyDirectory(fleet[0].directory)
+      directory.script(.init(.stopAfterwards, occurrence: call))
+      do {
+        hasEnded = false
+        try await ModelMirror.open(
+          storeAt: fleet[0].path, directory: directory, document: "notes", schema: notesSchema,
+          adapter: MemoryAdapter(), options: fleet[0].options
+        ).close()
+      } catch is SyncError {
+        hasEnded = true
+      }
+      if other == .afterwards {
+        do {
+          try await fleet[1].synchronize()
+        } catch let error as SyncError {
+          // The first device has the rest of the document.
+          #expect(error.code == .wholeStoreMissing, "call \(call)")
+        }
+      }
+      try await fleet[0].put(note("n"))
+      try await fleet[1].put(note("m"))
+      #expect(try await fleet.expectEqual() == [note("m"), note("n")], "call \(call)")
+      call += RandomModelTests.isLong ? 1 : other == .afterwards ? 9 : 20
+    }
+    #expect(call > 20)
   }
 
   /// The mark of a deletion counts although the mirror could not note that the model had the record.

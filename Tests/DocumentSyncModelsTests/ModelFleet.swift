@@ -173,12 +173,17 @@ actor Device {
     try await hook(moment, ids)
   }
 
-  /// The mirror, which is opened as an application does at its start.
-  func open(preference: MergedRows.Preference = .document) async throws -> ModelMirror {
-    if let mirror { return mirror }
+  nonisolated var options: ModelMirror.Options {
     var options = ModelMirror.Options(
       manager: .init(client: kind == .memory ? "memory" : "json", environment: environment))
     options.batchSize = batchSize
+    return options
+  }
+
+  /// The mirror, which is opened as an application does at its start.
+  func open(preference: MergedRows.Preference = .document) async throws -> ModelMirror {
+    if let mirror { return mirror }
+    var options = options
     options.preference = preference
     let opened = try await ModelMirror.open(
       storeAt: path, directory: directory, document: "notes", schema: schema,
