@@ -118,13 +118,12 @@ extension ModelMirror {
   ) async throws {
     var moves = Moves()
     try await takeUnacknowledged(&report, &moves)
-    let parked = try await parkedRecords()
     if try await ask("hasChanges", { try await $0.hasChanges() }) {
-      let changed = try await takeRecords(&report, preference, parked, &moves)
+      let changed = try await takeRecords(&report, preference, &moves)
       try await takeDeletions(&report, changed, &moves)
     }
     // All parents have come that come, and a deletion may have made room.
-    try await takeWaiting(&report, preference, parked)
+    try await takeWaiting(&report, preference)
     try await forgetGone(&report)
     // A copy of the model that was made meanwhile does not have all of these edits.
     if moves.areEditsLater { _ = try await runImport { ([], []) } }
@@ -191,18 +190,14 @@ extension ModelMirror {
 
   /// Tries again to write the records that wait.
   private func takeWaiting(
-    _ report: inout ModelReport, _ preference: MergedRows.Preference?,
-    _ parked: Set<ModelRecord.ID>
+    _ report: inout ModelReport, _ preference: MergedRows.Preference?
   ) async throws {
-    try await write(&report, preference: preference, isLast: true, parked: parked) {
-      try $0.take([])
-    }
+    try await write(&report, preference: preference, isLast: true) { try $0.take([]) }
   }
 
   /// Returns the records that were taken.
   private func takeRecords(
-    _ report: inout ModelReport, _ preference: MergedRows.Preference?,
-    _ parked: Set<ModelRecord.ID>, _ moves: inout Moves
+    _ report: inout ModelReport, _ preference: MergedRows.Preference?, _ moves: inout Moves
   ) async throws -> Set<ModelRecord.ID> {
     let check = RecordCheck(schema: schema)
     var taken: [ModelRecord.ID: ModelRecord] = [:]
@@ -243,7 +238,7 @@ extension ModelMirror {
       }
       let records = fresh.values.sorted { $0.id < $1.id }
       try await movePosition(&moves)
-      try await write(&report, preference: preference, parked: parked) { taking in
+      try await write(&report, preference: preference) { taking in
         try taking.take(records)
         try taking.records.setTaken(records.map(\.id))
       }
@@ -316,37 +311,37 @@ extension ModelMirror {
     }
   }
 
-  /// The records that the document has, and does not show since another one has a unique value, or since one to
-  /// which they refer is missing.
-  private func parkedRecords() async throws -> Set<ModelRecord.ID> {
-    let rows = try await manager.parkedRows()
-    return Set(
-      rows.compactMap { row in
-        guard [.uniqueValueTaken, .parentMissing].contains(row.reason),
-          let type = schema.types.first(where: { SQLName($0.name) == row.table }),
-          case .text(let bytes)? = IdentityEncoding.values(of: row.identity, count: 1)?.first
-        else { return nil }
-        return ModelRecord.ID(type: type.name, identity: String(decoding: bytes, as: UTF8.self))
-      })
-  }
-
   /// Writes edits of the model in one transaction.
   private func write(
     _ report: inout ModelReport, preference: MergedRows.Preference?, isLast: Bool = false,
-    parked: Set<ModelRecord.ID> = [],
     _ body: @escaping @Sendable (inout RecordTaking) throws -> Void
   ) async throws {
     let schema = schema
-    let taken = try await database.write { database in
-      let records = MirrorRecords(database: database, schema: schema)
-      var taking = RecordTaking(
-        records, preference: preference, isLast: isLast,
-        reportsReplaced: try preference != nil && records.state(State.putBack) != nil,
-        parked: parked)
-      try body(&taking)
-      return taking.report
+    while true {
+      let parked = try await parkedRecords()
+      let taken = try await database.write { database -> ModelReport? in
+        // An engine may have synchronized the store meanwhile.
+        guard try ParkedRecords.version(database) == parked.version else { return nil }
+        let records = MirrorRecords(database: database, schema: schema)
+        var taking = RecordTaking(
+          records, preference: preference, isLast: isLast,
+          reportsReplaced: try preference != nil && records.state(State.putBack) != nil,
+          parked: parked.ids)
+        try body(&taking)
+        return taking.report
+      }
+      guard let taken else { continue }
+      for problem in taken.problems { report.add(problem) }
+      return
     }
-    for problem in taken.problems { report.add(problem) }
+  }
+
+  private func parkedRecords() async throws -> ParkedRecords {
+    let version = try await database.read { try ParkedRecords.version($0) }
+    if version != parked.version {
+      parked = ParkedRecords(version: version, try await manager.parkedRows(), schema)
+    }
+    return parked
   }
 }
 

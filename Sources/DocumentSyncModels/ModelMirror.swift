@@ -51,6 +51,8 @@ public actor ModelMirror {
   let adapter: any ModelAdapter
   let options: Options
   let database: DatabaseQueue
+  /// The parked records, as they were found last.
+  var parked = ParkedRecords()
   private let turn = AsyncTurn()
 
   /// How often a synchronization takes and delivers again what the application has edited meanwhile.

@@ -90,6 +90,30 @@ import Testing
     #expect(try await fleet.expectEqual().count == 3)
   }
 
+  /// As an engine does.
+  @Test func anEditOfARecordThatIsParkedWhileItIsTakenWaits() async throws {
+    let fleet = try ModelFleet([.memory, .json])
+    for (name, slug) in [("a", "x"), ("b", "y")] {
+      try await fleet[0].put(list(name, ["slug": .text(slug)]))
+    }
+    try await fleet.settle()
+    try await fleet[0].edit(id("List", "a"), ["slug": .text("q")])
+    try await fleet[0].synchronize()
+    try await fleet[1].edit(id("List", "b"), ["slug": .text("q")])
+    try await fleet[1].synchronize()
+    try await fleet[0].edit(id("List", "a"), ["name": .text("t")])
+    let mirror = try await fleet[0].open()
+    await fleet[0].once("recordsToUpload", isBefore: false) {
+      try await mirror.manager.synchronize()
+    }
+    #expect(try await mirror.takeChanges().problems.map(\.kind) == [.uniqueValueTaken])
+    try await fleet[0].edit(id("List", "a"), ["slug": .text("r")])
+    #expect(
+      try await fleet.expectEqual() == [
+        list("a", ["name": .text("t"), "slug": .text("r")]), list("b", ["slug": .text("q")]),
+      ])
+  }
+
   // MARK: Two mirrors of one store
 
   private func otherMirror(
