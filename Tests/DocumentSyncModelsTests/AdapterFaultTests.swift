@@ -79,7 +79,7 @@ import Testing
     #expect(moments > 20)
     // Each takes some of the moments, and others than the other one.
     let isLong = RandomModelTests.isLong
-    for end in stride(from: kind == .memory || isLong ? 0 : 5, to: moments, by: isLong ? 1 : 10) {
+    for end in stride(from: kind == .memory || isLong ? 0 : 7, to: moments, by: isLong ? 1 : 14) {
       let fleet = try await fleet([.memory, kind])
       let count = Mutex(0)
       await fleet[1].set { _, _ in

@@ -161,7 +161,7 @@ import Testing
   /// Whether tests may take minutes.
   static var isLong: Bool { chosen != nil }
 
-  @Test(arguments: 0..<(chosen ?? 10))
+  @Test(arguments: 0..<(chosen ?? 8))
   func modelsBecomeEqualAndNoEditIsLost(seed: Int) async throws {
     let history = try History(seed: UInt64(seed))
     try await history.run(steps: 25)
