@@ -37,6 +37,10 @@ struct MirrorRecords {
         [id.identity.databaseValue] + fields.compactMap { Self.argument($0.value) }))
   }
 
+  /// There is no row to change.
+  struct RowMissing: Error {}
+
+  /// Changes fields of a record. Throws ``RowMissing`` if the mirror does not show it.
   func update(_ id: ModelRecord.ID, _ changes: Fields) throws {
     guard !changes.isEmpty else { return }
     let changes = changes.sorted { $0.key < $1.key }
@@ -47,6 +51,7 @@ struct MirrorRecords {
         """,
       arguments: StatementArguments(
         changes.compactMap { Self.argument($0.value) } + [id.identity.databaseValue]))
+    guard database.changesCount > 0 else { throw RowMissing() }
   }
 
   /// Empty data would be bound as NULL.
@@ -98,6 +103,15 @@ struct MirrorRecords {
     try setKnown(id, nil)
   }
 
+  /// Forgets what imports have deleted, apart from records to which waiting ones refer.
+  func forgetGone() throws {
+    guard try !isEmpty(MirrorTables.gone) else { return }
+    let references = Set(try waiting().flatMap(\.references))
+    for id in try names(in: MirrorTables.gone) where !references.contains(id) {
+      try set(id, nil, in: MirrorTables.gone)
+    }
+  }
+
   /// Notes how the model has a record; `nil` notes that it does not have it.
   func setKnown(_ id: ModelRecord.ID, _ fields: Fields?) throws {
     try set(id, fields, in: MirrorTables.known)
@@ -113,14 +127,67 @@ struct MirrorRecords {
     try set(id, fields, in: MirrorTables.waiting)
   }
 
-  /// The records that were taken and whose acknowledgement may be missing.
-  func taken() throws -> [ModelRecord.ID] { try records(in: MirrorTables.taken).map(\.id) }
+  /// The names of the records that wait.
+  func waitingNames() throws -> Set<ModelRecord.ID> { Set(try names(in: MirrorTables.waiting)) }
 
-  /// Notes that records are taken.
-  func setTaken(_ ids: [ModelRecord.ID]) throws {
-    try clear(MirrorTables.taken)
-    for id in ids { try set(id, [:], in: MirrorTables.taken) }
+  /// The records that were taken and whose acknowledgement may be missing.
+  func taken() throws -> [ModelRecord.ID] { try names(in: MirrorTables.taken) }
+
+  /// Notes that records are taken, or that their acknowledgement is not missing.
+  func setTaken(_ ids: [ModelRecord.ID], _ isTaken: Bool) throws {
+    for id in ids { try set(id, isTaken ? [:] : nil, in: MirrorTables.taken) }
   }
+
+  /// The records that the model has deleted, and that are still in their tables.
+  func deletions() throws -> [ModelRecord.ID] { try names(in: MirrorTables.deletions) }
+
+  /// Notes that the model has deleted a record, or that this is done or void.
+  func setDeletion(_ id: ModelRecord.ID, _ isPending: Bool) throws {
+    try set(id, isPending ? [:] : nil, in: MirrorTables.deletions)
+  }
+
+  // MARK: Problems
+
+  /// The problems that no call has returned.
+  func problems() throws -> [ModelReport.Problem] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT kind, type, identity, message, remedy FROM \(MirrorTables.problems) ORDER BY number
+        """
+    ).map { row in
+      let type: String? = row[1]
+      let identity: String? = row[2]
+      return .init(
+        kind: .init(rawValue: row[0]),
+        record: type.flatMap { type in identity.map { .init(type: type, identity: $0) } },
+        message: row[3], remedy: row[4])
+    }
+  }
+
+  /// Keeps problems until a call returns them.
+  func add(_ problems: [ModelReport.Problem]) throws {
+    for problem in problems {
+      try database.execute(
+        sql: """
+          INSERT INTO \(MirrorTables.problems) (kind, type, identity, message, remedy)
+          VALUES (?, ?, ?, ?, ?)
+          """,
+        arguments: [
+          problem.kind.rawValue, problem.record?.type, problem.record?.identity, problem.message,
+          problem.remedy,
+        ])
+    }
+  }
+
+  /// Removes problems of a kind that have gone.
+  func removeProblems(_ kind: ModelReport.Problem.Kind, with id: ModelRecord.ID) throws {
+    try database.execute(
+      sql: "DELETE FROM \(MirrorTables.problems) WHERE kind = ? AND type = ? AND identity = ?",
+      arguments: [kind.rawValue, id.type, id.identity])
+  }
+
+  // MARK: Imports
 
   /// What the import under way gives to the model; no fields mean a deletion.
   func underWay() throws -> [(id: ModelRecord.ID, fields: Fields?)] {
@@ -173,6 +240,12 @@ struct MirrorRecords {
     }
   }
 
+  private func names(in table: String) throws -> [ModelRecord.ID] {
+    try Row.fetchAll(
+      database, sql: "SELECT type, identity FROM \(table) ORDER BY type, identity"
+    ).map { .init(type: $0[0], identity: $0[1]) }
+  }
+
   private func records(in table: String) throws -> [(id: ModelRecord.ID, fields: Fields?)] {
     try Row.fetchAll(
       database, sql: "SELECT type, identity, content FROM \(table) ORDER BY type, identity"
@@ -196,10 +269,10 @@ struct MirrorRecords {
     var isEmpty: Bool { saved.isEmpty && deleted.isEmpty }
   }
 
-  /// Compares all records, apart from those with an edit that waits: nothing may overwrite it.
+  /// Compares all records, apart from those with an edit or a deletion that waits: nothing may overwrite it.
   func differences() throws -> Differences {
     var differences = Differences()
-    let waiting = Set(try waiting().map(\.id))
+    let waiting = try waitingNames().union(deletions())
     for type in schema.types {
       let table = quoted(type.name)
       let names = (["identity"] + type.fields.map { quoted($0.name) }).map { "m." + $0 }

@@ -3,26 +3,32 @@ import GRDB
 
 /// The tables of a mirror, and how they come to be.
 ///
-/// Each type of records has a table, which is synchronized. Six tables stay on the device:
+/// Each type of records has a table, which is synchronized. Eight tables stay on the device:
 ///
 /// - `mirror_known`: each record as the model is known to have it;
 /// - `mirror_gone`: records that imports have deleted from the model since its edits were taken last;
 /// - `mirror_taken`: records that were taken and whose acknowledgement may be missing;
 /// - `mirror_waiting`: records of the model that their table cannot have yet;
+/// - `mirror_deletions`: records that the model has deleted, and that are still in their tables;
 /// - `mirror_import`: what the import under way gives to the model; no content means a deletion;
+/// - `mirror_problems`: problems that no call has returned;
 /// - `mirror_state`: the positions of the last import and of the one under way.
 enum MirrorTables {
   static let known = "mirror_known"
   static let gone = "mirror_gone"
   static let taken = "mirror_taken"
   static let waiting = "mirror_waiting"
+  static let deletions = "mirror_deletions"
   static let underWay = "mirror_import"
+  static let problems = "mirror_problems"
   static let state = "mirror_state"
-  static let local = [known, gone, taken, waiting, underWay, state]
+  /// Those that have records.
+  private static let contents = [known, gone, taken, waiting, deletions, underWay]
+  static let local = contents + [problems, state]
 
   /// Makes what is missing of the tables of a schema.
   static func make(_ schema: ModelSchema, in database: Database) throws {
-    for table in local where table != state {
+    for table in contents {
       try database.execute(
         sql: """
           CREATE TABLE IF NOT EXISTS \(table) (
@@ -32,6 +38,12 @@ enum MirrorTables {
     }
     try database.execute(
       sql: "CREATE TABLE IF NOT EXISTS \(state) (name TEXT NOT NULL PRIMARY KEY, value TEXT)")
+    try database.execute(
+      sql: """
+        CREATE TABLE IF NOT EXISTS \(problems) (
+          number INTEGER PRIMARY KEY, kind TEXT NOT NULL, type TEXT, identity TEXT,
+          message TEXT NOT NULL, remedy TEXT NOT NULL)
+        """)
     for type in schema.types {
       if try !database.tableExists(type.name) {
         let columns = type.fields.map { ", " + definition(of: $0) }.joined()

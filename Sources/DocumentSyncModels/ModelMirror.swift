@@ -280,11 +280,34 @@ public actor ModelMirror {
           : nil
         defer { lock?.unlock() }
         var report = ModelReport()
+        guard locks else {
+          try await body(self, &report)
+          return report
+        }
+        // Those of calls that have failed.
+        for problem in try await problems() { report.add(problem) }
         try await body(self, &report)
+        try await forgetProblems()
         return report
       }
     } catch {
       throw SyncError.wrapping(error, operation: "synchronize the model", path: manager.path)
+    }
+  }
+
+  /// The problems that no call has returned.
+  private func problems() async throws -> [ModelReport.Problem] {
+    let schema = schema
+    return try await database.read { database in
+      try MirrorRecords(database: database, schema: schema).problems()
+    }
+  }
+
+  private func forgetProblems() async throws {
+    guard try await !problems().isEmpty else { return }
+    let schema = schema
+    try await database.write { database in
+      try MirrorRecords(database: database, schema: schema).clear(MirrorTables.problems)
     }
   }
 

@@ -35,10 +35,12 @@ struct RecordTaking {
   /// The records that the document has and does not show, since a value or a record keeps them from it.
   let parked: Set<ModelRecord.ID>
   var report = ModelReport()
+  /// The records whose edits were written.
+  var edited: Set<ModelRecord.ID> = []
   /// The records that another one's unique value keeps from being written.
   private var refused: Set<ModelRecord.ID> = []
 
-  private var schema: ModelSchema { records.schema }
+  var schema: ModelSchema { records.schema }
 
   init(
     _ records: MirrorRecords, preference: MergedRows.Preference?, isLast: Bool = false,
@@ -58,14 +60,20 @@ struct RecordTaking {
     var pending: [ModelRecord.ID: ModelRecord] = [:]
     for record in try (isLast ? records.waiting() : []) + given { pending[record.id] = record }
     guard !pending.isEmpty else { return }
+    // What the model has again is not deleted.
+    if try !records.isEmpty(MirrorTables.deletions) {
+      for record in given { try records.setDeletion(record.id, false) }
+    }
     refused = []
     var clearsUniqueValues = false
     var written: Set<ModelRecord.ID> = []
     while true {
       let ready = try plans(for: pending.values.filter { !refused.contains($0.id) })
-      let failed = try write(ready, clearsUniqueValues: clearsUniqueValues)
+      let names = Set(ready.map(\.record.id))
+      let waiting = try records.waitingNames().union(pending.keys).subtracting(names)
+      let failed = try write(ready, waiting, clearsUniqueValues: clearsUniqueValues)
       if failed.isEmpty {
-        written = Set(ready.map(\.record.id))
+        written = names
         break
       }
       // Two records may only have exchanged a unique value.
@@ -200,6 +208,9 @@ struct RecordTaking {
       case .cascade:
         plan.isGone = true
         plan.isDeleted = !plan.isInsert
+        // What another of its references would bring back is not needed.
+        plan.restored = []
+        plan.parents = []
         return true
       }
     }
@@ -209,11 +220,15 @@ struct RecordTaking {
   // MARK: Writing
 
   /// Writes all plans, or none if some are refused, which it returns.
+  ///
+  /// - Parameter waiting: The records whose edits wait.
   private mutating func write(
-    _ plans: [Plan], clearsUniqueValues: Bool
+    _ plans: [Plan], _ waiting: Set<ModelRecord.ID>, clearsUniqueValues: Bool
   ) throws -> Set<ModelRecord.ID> {
     var failed: Set<ModelRecord.ID> = []
     var report = report
+    let edited = edited.union(
+      plans.lazy.filter { !$0.isGone && !$0.changes.isEmpty }.map(\.record.id))
     try records.database.inSavepoint {
       if clearsUniqueValues {
         for plan in plans where !plan.isInsert && !plan.isGone {
@@ -222,7 +237,7 @@ struct RecordTaking {
             plan.record.id, Dictionary(uniqueKeysWithValues: unique.map { ($0, .null) }))
         }
       }
-      for plan in plans {
+      func attempt(_ plan: Plan) throws {
         do {
           try records.database.inSavepoint {
             try write(plan, &report)
@@ -230,12 +245,40 @@ struct RecordTaking {
           }
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
           failed.insert(plan.record.id)
+        } catch is MirrorRecords.RowMissing {
+          failed.insert(plan.record.id)
         }
       }
+      for plan in plans where !plan.isDeleted { try attempt(plan) }
+      // What was moved away from a record is not deleted with it.
+      let deleted = Dictionary(
+        uniqueKeysWithValues: plans.lazy.filter(\.isDeleted).map { ($0.record.id, $0) })
+      guard !deleted.isEmpty else { return failed.isEmpty ? .commit : .rollback }
+      let holders = try holders(of: waiting)
+      let present = try edited.filter { try records.isShown($0) }
+      for id in RecordOrder.sorted(deleted.mapValues(\.record.references)).reversed() {
+        if holders.contains(id) {
+          failed.insert(id)
+        } else if let plan = deleted[id] {
+          try attempt(plan)
+        }
+      }
+      for id in present.sorted() where try !records.isShown(id) { reportEdit(of: id, &report) }
       return failed.isEmpty ? .commit : .rollback
     }
-    if failed.isEmpty { self.report = report }
+    if failed.isEmpty {
+      self.report = report
+      self.edited = edited
+    }
     return failed
+  }
+
+  private func reportEdit(of deleted: ModelRecord.ID, _ report: inout ModelReport) {
+    report.add(
+      .editOfDeletedRecord, deleted,
+      "The record was edited after another device had deleted it, or a record that it cannot be "
+        + "without. It is deleted in the model.",
+      "Create it again if it is needed.")
   }
 
   private func write(_ plan: Plan, _ report: inout ModelReport) throws {
@@ -249,13 +292,7 @@ struct RecordTaking {
     }
     if plan.isGone {
       if plan.isDeleted { try records.delete(id) }
-      if try records.known(id) != plan.record.fields {
-        report.add(
-          .editOfDeletedRecord, id,
-          "The record was edited after another device had deleted it, or a record that it cannot be "
-            + "without. It is deleted in the model.",
-          "Create it again if it is needed.")
-      }
+      if try records.known(id) != plan.record.fields { reportEdit(of: id, &report) }
     } else if plan.isInsert {
       try records.insert(id, plan.changes)
     } else {
@@ -273,46 +310,8 @@ struct RecordTaking {
     try records.insert(id, fields)
   }
 
-  private func uniqueFields(of id: ModelRecord.ID) -> [String] {
+  func uniqueFields(of id: ModelRecord.ID) -> [String] {
     (schema.type(id.type)?.fields ?? []).filter(\.isUnique).map(\.name)
-  }
-
-  // MARK: Deletions
-
-  /// Takes deletions.
-  mutating func take(deletionsOf ids: [ModelRecord.ID]) throws {
-    var rest: [ModelRecord.ID] = []
-    for id in ids {
-      try records.setWaiting(id, nil)
-      // What the model is not known to have had is a record of another device, of the same name.
-      if try records.known(id) != nil { rest.append(id) }
-    }
-    var count = 0
-    while count != rest.count {
-      count = rest.count
-      // What refers to a record may be deleted with it.
-      rest = try rest.filter { try !delete($0) }
-    }
-    for id in rest {
-      try records.setKnown(id, nil)
-      report.add(
-        .deletionRefused, id,
-        "The record was deleted while another device made a reference to it. It comes back.",
-        "Delete it again once no record refers to it.")
-    }
-  }
-
-  private func delete(_ id: ModelRecord.ID) throws -> Bool {
-    do {
-      try records.database.inSavepoint {
-        try records.delete(id)
-        return .commit
-      }
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-      return false
-    }
-    try records.setKnown(id, nil)
-    return true
   }
 
   // MARK: What waits
@@ -334,74 +333,6 @@ struct RecordTaking {
           "The record is not sent yet: another one has its value of a unique field: \(fields).",
           "Give one of the two another value.")
       }
-    }
-  }
-}
-
-/// The check of a record that an adapter reports.
-struct RecordCheck {
-  let schema: ModelSchema
-
-  /// Returns what is wrong with a record, or `nil`.
-  func problem(with record: ModelRecord) -> ModelReport.Problem? {
-    func problem(
-      _ kind: ModelReport.Problem.Kind, _ message: String, _ remedy: String
-    ) -> ModelReport.Problem {
-      .init(
-        kind: kind, record: record.id, message: message + " The record is not taken.",
-        remedy: remedy)
-    }
-    if let problem = self.problem(with: record.id) { return problem }
-    let type = schema.type(record.id.type)
-    for (name, value) in record.fields.sorted(by: { $0.key < $1.key }) {
-      guard let field = type?.fields.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
-        return problem(
-          .unknownField, "The schema has no field “\(name)” in “\(record.id.type)”.",
-          "Declare the field, or do not report it.")
-      }
-      if let reason = Self.unsuitability(of: value, field.kind) {
-        return problem(
-          .unsuitableValue, "The value of “\(name)” \(reason).",
-          "Report a value of the kind that the schema declares.")
-      }
-    }
-    return nil
-  }
-
-  /// Returns what is wrong with the name of a record, or `nil`.
-  func problem(with id: ModelRecord.ID) -> ModelReport.Problem? {
-    guard schema.type(id.type) != nil else {
-      return .init(
-        kind: .unknownType, record: id,
-        message: "The schema has no type “\(id.type)”. The record is not taken.",
-        remedy: "Declare the type, or do not report its records.")
-    }
-    guard !id.identity.isEmpty, !id.identity.utf8.contains(0), id.identity.utf8.count <= 1024 else {
-      return .init(
-        kind: .unsuitableIdentity, record: id,
-        message:
-          "The identity of the record is empty, contains NUL, or has more than 1024 bytes. The "
-          + "record is not taken.",
-        remedy: "Give the record an identity of its own, such as a UUID.")
-    }
-    return nil
-  }
-
-  private static func unsuitability(
-    of value: ModelValue, _ kind: ModelSchema.Field.Kind
-  ) -> String? {
-    switch (value, kind) {
-    case (.integer, .integer), (.data, .data): nil
-    case (.real(let number), .real): number.isNaN ? "is NaN" : nil
-    case (.text(let text), .text): text.utf8.contains(0) ? "contains NUL" : nil
-    case (.reference(let id), .reference(let type, _)):
-      if !id.type.utf8.elementsEqual(type.utf8) {
-        "refers to “\(id.type)”, not to “\(type)”"
-      } else {
-        id.identity.isEmpty || id.identity.utf8.contains(0)
-          ? "refers to an empty identity, or one with NUL" : nil
-      }
-    default: "is not of the kind that the schema declares"
     }
   }
 }
