@@ -5,9 +5,14 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The schema of the tests: lists, notes in lists, and notes that refer to one another.
+/// The schema of the tests: lists, also in lists, notes in lists, and notes that refer to one another.
 let notesSchema = ModelSchema([
-  .init("List", fields: [.init("name", .text), .init("slug", .text, isUnique: true)]),
+  .init(
+    "List",
+    fields: [
+      .init("name", .text), .init("slug", .text, isUnique: true),
+      .init("parent", .reference(to: "List", onDelete: .cascade)),
+    ]),
   .init(
     "Note",
     fields: [
