@@ -16,12 +16,26 @@ struct FolderLock {
   private let descriptor: Int32
   private let path: String
 
-  /// Waits for the lock. Some network file systems have none: then nothing is locked.
-  init(_ path: String) throws {
+  /// Another adapter has the lock for too long.
+  struct Busy: Error {}
+
+  /// Waits for the lock, and throws ``Busy`` after a time. Some network file systems have none: then nothing is
+  /// locked.
+  init(_ path: String, timeLimit: Duration) throws {
     self.path = path
     descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Self.failure(errno, path) }
-    while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+    let start = ContinuousClock.now
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      let reason = errno
+      if reason == EINTR { continue }
+      guard reason == EWOULDBLOCK else { return }
+      guard ContinuousClock.now - start < timeLimit else {
+        close(descriptor)
+        throw Busy()
+      }
+      usleep(10_000)
+    }
   }
 
   /// Makes the names of the files in the folder durable.

@@ -5,6 +5,9 @@ import Foundation
 /// An element has all fields that the schema declares for its type: the record that ``init(modelRecord:)`` gets
 /// is the one that ``modelRecord`` returns. If the model has objects of several types, let an enumeration be
 /// the element.
+///
+/// If a later version of the application adds a field, an element that was coded without it has null in that field, and no default
+/// value: else each record counts as edited, and the default replaces what other devices have in the field.
 public protocol ModelElement: Codable, Sendable {
   /// Creates the element from a record of another device. Throws if the application cannot have it.
   init(modelRecord: ModelRecord) throws
@@ -39,9 +42,17 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
 
     init() {}
 
+    /// The file has what an adapter has recorded, and no elements.
+    struct ElementsMissing: Error {}
+
     init(from decoder: any Decoder) throws {
       let values = try decoder.container(keyedBy: JSONValue.Name.self)
-      elements = try values.decodeIfPresent([Element].self, forKey: "elements") ?? []
+      if let elements = try values.decodeIfPresent([Element].self, forKey: "elements") {
+        self.elements = elements
+      } else if values.contains("reported") || values.contains("lastImport") {
+        // It would look as if the application had deleted all of them.
+        throw ElementsMissing()
+      }
       // A file that another program has made has only elements.
       reported = try values.decodeIfPresent([ModelRecord].self, forKey: "reported") ?? []
       lastImport = try values.decodeIfPresent(ModelImport.self, forKey: "lastImport")
@@ -68,19 +79,30 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   }
 
   private let path: String
+  private let timeLimit: Duration
   private var read: (stamp: Stamp, content: Content)?
   private var pending: [ModelRecord.ID: Element?] = [:]
   /// The last import when the one under way began.
   private var former: ModelImport?
 
   /// Creates the adapter of a file. If there is no file, the model is empty, and the first edit makes it.
-  public init(path: String) { self.path = path }
+  ///
+  /// - Parameters:
+  ///   - path: The path of the file.
+  ///   - timeLimit: How long a write waits while other adapters write files in the same folder, before it fails.
+  public init(path: String, timeLimit: Duration = .seconds(30)) {
+    self.path = path
+    self.timeLimit = timeLimit
+  }
 
   /// Returns the elements as they are in the file.
   public func elements() throws -> [Element] { try load().elements }
 
   /// Edits the elements, as the application does, and writes the file. If another program has written the file
   /// meanwhile, calls `edit` again with what is there then.
+  ///
+  /// If it throws an error of the system, such as that of a full disk, the file may have the edit already: the
+  /// last step makes the file durable. Look at ``elements()`` before you repeat an edit that counts twice.
   public func update<Output>(_ edit: (inout [Element]) throws -> Output) throws -> Output {
     try modify { content in
       let output = try edit(&content.elements)
@@ -103,6 +125,10 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
     let content: Content
     do {
       content = try Self.decoder.decode(Content.self, from: Data(contentsOf: file))
+    } catch is Content.ElementsMissing {
+      throw Failure(
+        description: "\(path) has no “elements”, although an adapter has written it. Put back a "
+          + "copy of the file. If all elements were deleted, let “elements” be an empty list.")
     } catch let error as DecodingError {
       throw Failure(
         description: "\(path) cannot be read: \(error). Mend the file, or put back a copy of it.")
@@ -114,7 +140,14 @@ public actor JSONFileAdapter<Element: ModelElement>: ModelAdapter {
   /// Changes the content and writes it durably. Begins again if another program writes the file
   /// meanwhile.
   private func modify<Output>(_ change: (inout Content) throws -> Output) throws -> Output {
-    let folder = try FolderLock(file.deletingLastPathComponent().path)
+    let folder: FolderLock
+    do {
+      folder = try FolderLock(file.deletingLastPathComponent().path, timeLimit: timeLimit)
+    } catch is FolderLock.Busy {
+      throw Failure(
+        description: "Another adapter has locked the folder of \(path) for longer than "
+          + "\(timeLimit). Try again when it has finished, or end its process.")
+    }
     defer { folder.unlock() }
     for _ in 1...10 {
       var (stamp, content) = try loadStamped()

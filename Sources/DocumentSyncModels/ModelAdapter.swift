@@ -43,6 +43,8 @@ public protocol ModelAdapter: Sendable {
   ///
   /// The same names come again until they are acknowledged. A record that the application has created again
   /// is no deleted one: ``recordsToUpload(limit:)`` returns it.
+  /// Edits that were made before a deletion that is here, or together with it, are in ``recordsToUpload(limit:)`` by
+  /// then: an edit may move a record away from the deleted one.
   func recordsMarkedForDeletion(limit: Int) async throws -> [ModelRecord.ID]
 
   /// Acknowledges deletions: the mirror has them durably. A record that the application has created again since

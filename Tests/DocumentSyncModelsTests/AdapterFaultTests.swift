@@ -339,4 +339,23 @@ import Testing
     #expect(error.withLock { $0 }?.code == .calledWithin)
     try await fleet[0].kill()
   }
+  /// The task was started within a call, and calls the mirror afterwards.
+  @Test func aTaskThatACallHasStartedMayCallTheMirrorLater() async throws {
+    let fleet = try ModelFleet([.memory])
+    let mirror = try await fleet[0].open()
+    let (ends, hasEnded) = AsyncStream.makeStream(of: Void.self)
+    let later = Mutex<Task<ModelReport, any Error>?>(nil)
+    await fleet[0].once("hasChanges") {
+      let task = Task {
+        for await _ in ends {}
+        return try await mirror.synchronize()
+      }
+      later.withLock { $0 = task }
+    }
+    try await fleet[0].synchronize()
+    hasEnded.finish()
+    let task = try #require(later.withLock { $0 })
+    #expect(try await task.value.problems == [])
+    try await fleet[0].kill()
+  }
 }

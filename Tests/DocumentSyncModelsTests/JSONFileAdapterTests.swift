@@ -1,3 +1,4 @@
+import DocumentSync
 import DocumentSyncModels
 import Foundation
 import Synchronization
@@ -116,6 +117,44 @@ import Testing
       to: URL(fileURLWithPath: path))
     let adapter = JSONFileAdapter<Item>(path: path)
     #expect(try await adapter.recordsToUpload(limit: 10) == [note("a")])
+  }
+
+  /// It would look as if the application had deleted all elements.
+  @Test func aFileThatHasLostItsElementsIsRefused() async throws {
+    let fleet = try ModelFleet([.json, .memory])
+    try await fleet[0].put(note("a"))
+    try await fleet.settle()
+    let url = URL(fileURLWithPath: fleet[0].path + ".json")
+    let whole = try Data(contentsOf: url)
+    for value in [nil, NSNull()] as [NSNull?] {
+      var object = try #require(
+        try JSONSerialization.jsonObject(with: whole) as? [String: Any])
+      object["elements"] = value
+      try JSONSerialization.data(withJSONObject: object).write(to: url)
+      let error = await #expect(throws: SyncError.self) { try await fleet[0].synchronize() }
+      #expect(error?.code == .adapterFailed)
+      let failure = error?.underlying as? JSONFileAdapter<Item>.Failure
+      #expect(failure?.description.contains("no “elements”") == true)
+    }
+    try whole.write(to: url)
+    #expect(try await fleet.expectEqual() == [note("a")])
+  }
+
+  @Test func aWriteDoesNotWaitForEver() async throws {
+    let fleet = try ModelFleet([])
+    let path = fleet.folder + "/x.json"
+    let adapter = JSONFileAdapter<Item>(path: path, timeLimit: .milliseconds(50))
+    let item = try Item(modelRecord: note("a"))
+    let descriptor = open(fleet.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer { close(descriptor) }
+    #expect(flock(descriptor, LOCK_EX) == 0)
+    let error = await #expect(throws: JSONFileAdapter<Item>.Failure.self) {
+      try await adapter.update { $0 = [item] }
+    }
+    #expect(error?.description.contains("locked the folder") == true)
+    flock(descriptor, LOCK_UN)
+    try await adapter.update { $0 = [item] }
+    #expect(try await adapter.elements().count == 1)
   }
 
   @Test func otherMembersOfTheFileStay() async throws {

@@ -140,12 +140,14 @@ import Testing
     for call in ["hasChanges", "recordsToUpload", "recordsMarkedForDeletion"] {
       let fleet = try await fleet([kind, .memory])
       try await fleet[0].put(list("other"))
+      try await fleet.settle()
+      try await fleet[0].remove(id("List", "other"))
       await fleet[0].once(call, isBefore: false) { [device = fleet[0]] in
         try await Self.replaceList(of: device)
       }
       #expect(try await fleet[0].synchronize().problems == [], "\(call)")
       #expect(
-        try await fleet.expectEqual() == [entry("e", in: "b"), list("b"), list("other")], "\(call)")
+        try await fleet.expectEqual() == [entry("e", in: "b"), list("b")], "\(call)")
     }
   }
 
@@ -279,6 +281,27 @@ import Testing
     #expect(try await fleet[1].synchronize().deletedRecords == 2)
     #expect(try await fleet[1].synchronize().problems.map(\.kind) == [.editOfDeletedRecord])
     #expect(try await fleet.expectEqual() == [])
+  }
+
+  /// Another record has its unique value.
+  @Test func aParkedRecordThatIsDeletedDoesNotComeBack() async throws {
+    let fleet = try ModelFleet([.memory, .json])
+    for (name, slug) in [("a", "x"), ("b", "y")] {
+      try await fleet[0].put(list(name, ["slug": .text(slug)]))
+    }
+    try await fleet.settle()
+    try await fleet[0].edit(id("List", "a"), ["slug": .text("q")])
+    try await fleet[0].synchronize()
+    // The later one has the value.
+    try await fleet[1].edit(id("List", "b"), ["slug": .text("q")])
+    try await fleet[1].synchronize()
+    await fleet[0].once("prepareToImport") { [device = fleet[0]] in
+      try await device.remove(id("List", "a"))
+    }
+    #expect(try await fleet[0].synchronize().problems == [])
+    #expect(try await fleet[0].records == [list("b", ["slug": .text("q")])])
+    try await fleet[1].edit(id("List", "b"), ["slug": .text("z")])
+    #expect(try await fleet.expectEqual() == [list("b", ["slug": .text("z")])])
   }
 
   // MARK: Problems of calls that fail

@@ -110,7 +110,7 @@ import Testing
         "list": pick(lists).map { .reference($0.id) } ?? .null,
         "next": pick(notes).map { .reference($0.id) } ?? .null,
       ]
-      switch roll(18) {
+      switch roll(20) {
       case 0, 1:
         _ = try await create(list(newName(), ["name": .text("n")]), device)
       case 2, 3, 4:
@@ -132,11 +132,8 @@ import Testing
         guard let note = pick(notes) else { return }
         expected.withLock { $0.counts[note.id, default: 0] += 1 }
         try await device.count(note.id)
-      case 11:
-        // Without circles.
-        guard let child = pick(lists) else { return }
-        let parent = pick(lists.filter { $0.id < child.id })
-        try await move(child, ["parent": parent.map { .reference($0.id) } ?? .null], device)
+      case 17, 18, 11:
+        try await putListIntoList(lists, notes, device)
       case 12:
         guard let list = pick(lists) else { return }
         try await setSlug(of: list.id, "\(index)-\(roll(2))", device)
@@ -173,6 +170,23 @@ import Testing
       for (name, value) in references { moved[name] = value }
       expected.withLock { [moved] in $0.move(record, to: moved) }
       try await device.edit(record.id, references)
+    }
+
+    /// Puts a list into another one, often into one that another device has deleted, and may move a note away from it.
+    private func putListIntoList(
+      _ lists: [ModelRecord], _ notes: [ModelRecord], _ device: Device
+    ) async throws {
+      guard let child = pick(lists) else { return }
+      // Without circles.
+      let possible = lists.filter { $0.id < child.id }
+      let deleted = expected.withLock { $0.deleted }
+      let parent = pick(possible.filter { deleted.contains($0.id) }) ?? pick(possible)
+      try await move(child, ["parent": parent.map { .reference($0.id) } ?? .null], device)
+      guard roll(2) == 0, let note = pick(notes.filter { $0["list"] == .reference(child.id) })
+      else { return }
+      let new = list(newName())
+      try await create(new, device)
+      try await move(note, ["list": .reference(new.id)], device)
     }
 
     private func remove(_ id: ModelRecord.ID, _ device: Device) async throws {
