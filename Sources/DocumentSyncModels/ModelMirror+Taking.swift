@@ -27,8 +27,10 @@ extension ModelMirror {
       isDue = !deletions.isEmpty || !unacknowledged.gone.isEmpty
     }
     // All parents have come that come.
+    let changing = taking.counts.filter { $0.value == Self.greatestTakes }.keys
     try await write(
-      &report, preference: preference, isLast: true, edited: &taking.edited
+      &report, preference: preference, isLast: true, edited: &taking.edited,
+      untaken: Set(taking.refused.keys).union(changing)
     ) { try $0.finish() }
     try await forgetGone(&report)
     // A copy of the model that was made meanwhile does not have all of these edits.
@@ -276,10 +278,12 @@ extension ModelMirror {
 
   /// Writes edits of the model in one transaction.
   ///
-  /// - Parameter edited: The records whose edits the call has written.
+  /// - Parameters:
+  ///   - edited: The records whose edits the call has written.
+  ///   - untaken: The records with edits that cannot be taken, or not in this call.
   private func write(
     _ report: inout ModelReport, preference: MergedRows.Preference?, isLast: Bool = false,
-    edited: inout Set<ModelRecord.ID>,
+    edited: inout Set<ModelRecord.ID>, untaken: Set<ModelRecord.ID> = [],
     _ body: @escaping @Sendable (inout RecordTaking) throws -> Void
   ) async throws {
     let schema = schema
@@ -294,7 +298,7 @@ extension ModelMirror {
         var taking = RecordTaking(
           records, preference: preference, isLast: isLast,
           reportsReplaced: try preference != nil && Self.wasPutBack(records),
-          parked: parked.ids)
+          parked: parked.ids, untaken: untaken)
         taking.edited = former
         try body(&taking)
         try records.add(taking.report.problems)

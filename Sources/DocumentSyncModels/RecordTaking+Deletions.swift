@@ -56,7 +56,7 @@ extension RecordTaking {
         }
       }
       guard !references.isEmpty else { return Rest() }
-      let waiting = try records.waitingNames()
+      let waiting = try records.waitingNames().union(untaken)
       let holders = try holders(of: waiting)
       var rest = RecordOrder.sorted(references).reversed().filter { !holders.contains($0) }
       let all = rest.count

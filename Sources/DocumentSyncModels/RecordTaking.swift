@@ -34,6 +34,8 @@ struct RecordTaking {
   let reportsReplaced: Bool
   /// The records that the document has and does not show, since a value or a record keeps them from it.
   let parked: Set<ModelRecord.ID>
+  /// The records with edits that cannot be taken, or not in this call.
+  let untaken: Set<ModelRecord.ID>
   var report = ModelReport()
   /// The records whose edits were written.
   var edited: Set<ModelRecord.ID> = []
@@ -44,13 +46,15 @@ struct RecordTaking {
 
   init(
     _ records: MirrorRecords, preference: MergedRows.Preference?, isLast: Bool = false,
-    reportsReplaced: Bool = false, parked: Set<ModelRecord.ID> = []
+    reportsReplaced: Bool = false, parked: Set<ModelRecord.ID> = [],
+    untaken: Set<ModelRecord.ID> = []
   ) {
     self.records = records
     self.preference = preference
     self.isLast = isLast
     self.reportsReplaced = reportsReplaced
     self.parked = parked
+    self.untaken = untaken
   }
 
   // MARK: Records
@@ -70,7 +74,8 @@ struct RecordTaking {
     while true {
       let ready = try plans(for: pending.values.filter { !refused.contains($0.id) })
       let names = Set(ready.map(\.record.id))
-      let waiting = try records.waitingNames().union(pending.keys).subtracting(names)
+      let waiting = try records.waitingNames().union(pending.keys).union(untaken)
+        .subtracting(names)
       let failed = try write(ready, waiting, clearsUniqueValues: clearsUniqueValues)
       if failed.isEmpty {
         written = names

@@ -84,6 +84,18 @@ import Testing
       ])
   }
 
+  /// The mirror cannot take the record as the model has it.
+  @Test func aDeletionWaitsForAnEditThatDoesNotFitTheSchema() async throws {
+    let fleet = try await fleet()
+    try await fleet[0].edit(id("Entry", "e"), ["title": .integer(1)])
+    try await Self.replaceList(of: fleet[0])
+    #expect(try await fleet[0].synchronize().problems.map(\.kind) == [.unsuitableValue])
+    try await fleet[1].synchronize()
+    #expect(try await fleet[1].record(id("Entry", "e")) == entry("e", in: "a"))
+    try await fleet[0].edit(id("Entry", "e"), ["title": .null])
+    #expect(try await fleet.expectEqual() == [entry("e", in: "b"), list("b")])
+  }
+
   @Test func aDeletionThatWaitsIsVoidIfTheRecordIsCreatedAgain() async throws {
     let fleet = try await fleet()
     try await fleet[0].put(list("m", ["slug": .text("x")]))
