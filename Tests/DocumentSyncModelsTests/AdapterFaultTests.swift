@@ -79,7 +79,7 @@ import Testing
     #expect(moments > 20)
     // Each takes some of the moments, and others than the other one.
     let isLong = RandomModelTests.isLong
-    for end in stride(from: kind == .memory || isLong ? 0 : 7, to: moments, by: isLong ? 1 : 14) {
+    for end in stride(from: kind == .memory || isLong ? 0 : 15, to: moments, by: isLong ? 1 : 30) {
       let fleet = try await fleet([.memory, kind])
       let count = Mutex(0)
       await fleet[1].set { _, _ in
@@ -134,7 +134,7 @@ import Testing
       try await fleet[0].put(note("n"))
       try await fleet[1].put(note("m"))
       #expect(try await fleet.expectEqual() == [note("m"), note("n")], "call \(call)")
-      call += RandomModelTests.isLong ? 1 : other == .afterwards ? 9 : 20
+      call += RandomModelTests.isLong ? 1 : other == .afterwards ? 18 : 40
     }
     #expect(call > 20)
   }
@@ -210,7 +210,9 @@ import Testing
     ]
     for (number, call) in calls.enumerated() {
       for isBefore in [true, false]
-      where RandomModelTests.isLong || isBefore == number.isMultiple(of: 2) {
+      where RandomModelTests.isLong
+        || (number.isMultiple(of: 2) && isBefore == number.isMultiple(of: 4))
+      {
         let fleet = try await fleet([.json, .memory])
         let rest = Mutex(1)
         await fleet[1].set { moment, _ in

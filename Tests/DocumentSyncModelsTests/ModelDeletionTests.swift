@@ -149,7 +149,8 @@ import Testing
   /// The application edits its model between two functions that the mirror calls.
   @Test(arguments: [Device.Kind.memory, .json])
   func aRecordThatIsMovedWhileEditsAreReadStays(kind: Device.Kind) async throws {
-    for call in ["hasChanges", "recordsToUpload", "recordsMarkedForDeletion"] {
+    for call in ["recordsToUpload", "recordsMarkedForDeletion"]
+    where kind == .memory || call == "recordsToUpload" {
       let fleet = try await fleet([kind, .memory])
       try await fleet[0].put(list("other"))
       try await fleet.settle()
@@ -179,9 +180,9 @@ import Testing
   // MARK: Records to which others refer that are deleted, too
 
   /// The note comes before the tags that refer to it, which keep it from being deleted.
-  @Test(arguments: [1, 2, 200])
+  @Test(arguments: [1, 200])
   func aRecordIsDeletedWithThoseThatReferToIt(batchSize: Int) async throws {
-    for endsMeanwhile in [false, true] {
+    for endsMeanwhile in [false, true] where !endsMeanwhile || batchSize == 1 {
       let fleet = try ModelFleet([.memory, .json], batchSize: batchSize)
       try await fleet[0].put(note("n"))
       for name in ["s", "t"] {
