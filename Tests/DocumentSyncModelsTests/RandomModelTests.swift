@@ -312,7 +312,7 @@ import Testing
   /// Whether tests may take minutes.
   static var isLong: Bool { chosen != nil }
 
-  @Test(arguments: 0..<(chosen ?? 8))
+  @Test(arguments: 0..<(chosen ?? 6))
   func modelsBecomeEqualAndNoEditIsLost(seed: Int) async throws {
     let history = try History(seed: UInt64(seed))
     try await history.run(steps: 25)
