@@ -134,7 +134,7 @@ import Testing
       try await fleet[0].put(note("n"))
       try await fleet[1].put(note("m"))
       #expect(try await fleet.expectEqual() == [note("m"), note("n")], "call \(call)")
-      call += RandomModelTests.isLong ? 1 : other == .afterwards ? 18 : 40
+      call += RandomModelTests.isLong ? 1 : other == .afterwards ? 9 : 20
     }
     #expect(call > 20)
   }

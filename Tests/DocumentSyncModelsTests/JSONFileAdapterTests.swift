@@ -119,6 +119,28 @@ import Testing
     #expect(try await adapter.recordsToUpload(limit: 10) == [note("a")])
   }
 
+  /// The adapter does not know any more what was edited or deleted.
+  @Test(arguments: [MergedRows.Preference.document, .local])
+  func aFileThatIsWrittenWithElementsOnlyIsCompared(
+    preference: MergedRows.Preference
+  ) async throws {
+    let fleet = try ModelFleet([.json, .memory])
+    for name in ["a", "b"] { try await fleet[0].put(note(name, ["title": .text("1")])) }
+    try await fleet.settle()
+    try await fleet[0].kill()
+    let items = try [note("a", ["title": .text("2")]), note("c")].map(Item.init)
+    try JSONEncoder().encode(["elements": items]).write(
+      to: URL(fileURLWithPath: fleet[0].path + ".json"))
+    let isLocal = preference == .local
+    let report = try await fleet[0].open(preference: preference).synchronize()
+    #expect(report.problems.map(\.kind) == [.modelPutBack] + (isLocal ? [] : [.recordReplaced]))
+    #expect(
+      try await fleet.expectEqual() == [
+        note("a", ["title": .text(isLocal ? "2" : "1")]), note("b", ["title": .text("1")]),
+        note("c"),
+      ])
+  }
+
   /// It would look as if the application had deleted all elements.
   @Test func aFileThatHasLostItsElementsIsRefused() async throws {
     let fleet = try ModelFleet([.json, .memory])
