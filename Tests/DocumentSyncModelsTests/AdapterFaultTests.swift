@@ -134,9 +134,9 @@ import Testing
       try await fleet[0].put(note("n"))
       try await fleet[1].put(note("m"))
       #expect(try await fleet.expectEqual() == [note("m"), note("n")], "call \(call)")
-      call += RandomModelTests.isLong ? 1 : other == .afterwards ? 9 : 20
+      call += RandomModelTests.isLong ? 1 : 9
     }
-    #expect(call > 20)
+    #expect(call > 10)
   }
 
   /// The mark of a deletion counts although the mirror could not note that the model had the record.
