@@ -9,6 +9,7 @@ let package = Package(
     .library(
       name: "DocumentSync", targets: ["DocumentSync", "SyncDirectory", "SyncModel", "SyncStore"]),
     .library(name: "DocumentSyncGRDB", targets: ["DocumentSyncGRDB"]),
+    .library(name: "DocumentSyncModels", targets: ["DocumentSyncModels"]),
     .library(name: "DocumentSyncTesting", targets: ["DocumentSyncTesting"]),
     .executable(name: "docsync", targets: ["docsync"]),
   ],
@@ -45,6 +46,9 @@ let package = Package(
       ]),
     .target(
       name: "DocumentSyncGRDB",
+      dependencies: ["DocumentSync", .product(name: "GRDB", package: "GRDB.swift")]),
+    .target(
+      name: "DocumentSyncModels",
       dependencies: ["DocumentSync", .product(name: "GRDB", package: "GRDB.swift")]),
     .target(
       name: "DocumentSyncTesting",
@@ -96,6 +100,9 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       exclude: ["Shop/make_shop.py"]),
+    .testTarget(
+      name: "DocumentSyncModelsTests",
+      dependencies: ["DocumentSync", "DocumentSyncModels", "DocumentSyncTesting"]),
     .testTarget(
       name: "DocsyncTests",
       dependencies: [

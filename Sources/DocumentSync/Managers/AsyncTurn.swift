@@ -2,7 +2,7 @@ import Synchronization
 
 /// Lets a number of tasks at a time continue: the one with the greatest priority first; of several with the
 /// same priority, the one that has waited longest.
-final class AsyncTurn: Sendable {
+package final class AsyncTurn: Sendable {
   private struct Waiter {
     var number: UInt64
     var priority: Int
@@ -14,16 +14,27 @@ final class AsyncTurn: Sendable {
     var waiting: [Waiter] = []
     /// Those that were cancelled before they had begun to wait.
     var cancelled: Set<UInt64> = []
-    var next: UInt64 = 0
+    /// Those that have their turn.
+    var current: Set<UInt64> = []
   }
 
-  /// The turns that this task has.
-  @TaskLocal private static var held: Set<ObjectIdentifier> = []
+  /// The numbers of the turns that this task has, or had when a task was started in which this one was: a task inherits
+  /// them, and may go on longer than the turn.
+  @TaskLocal private static var held: Set<UInt64> = []
+
+  /// The number of the last turn, of all objects of this class.
+  private static let last = Mutex<UInt64>(0)
 
   private let state: Mutex<State>
 
   /// - Parameter count: How many tasks may have their turn at once.
-  init(count: Int = 1) { state = Mutex(State(free: count)) }
+  package init(count: Int = 1) { state = Mutex(State(free: count)) }
+
+  /// Whether this task has the turn already: if it waited for it, it would wait for ever.
+  package var isHeld: Bool {
+    let held = Self.held
+    return !held.isEmpty && state.withLock { !$0.current.isDisjoint(with: held) }
+  }
 
   /// The number of tasks that wait for their turn.
   var waitingCount: Int { state.withLock { $0.waiting.count } }
@@ -31,29 +42,32 @@ final class AsyncTurn: Sendable {
   /// Waits for the turn, runs `body`, and passes the turn on.
   ///
   /// If the task is cancelled while it waits, throws `CancellationError` at once and does not call `body`.
-  func take<Output>(
+  package func take<Output>(
     priority: Int = 0, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Output
   ) async throws -> Output {
-    try await wait(priority)
-    defer { pass() }
-    let held = Self.held.union([ObjectIdentifier(self)])
-    return try await Self.$held.withValue(held) { try await body() }
+    let number = try await wait(priority)
+    defer {
+      state.withLock { _ = $0.current.remove(number) }
+      pass()
+    }
+    return try await Self.$held.withValue(Self.held.union([number])) { try await body() }
   }
 
   /// Runs `body`, which may take very long. If this task has the turn, others have it meanwhile; for a moment
   /// afterwards, one task more than the number may continue.
   func leaving<Output>(_ body: () async -> Output) async -> Output {
-    guard Self.held.contains(ObjectIdentifier(self)) else { return await body() }
+    guard isHeld else { return await body() }
     pass()
     defer { state.withLock { $0.free -= 1 } }
     return await body()
   }
 
-  private func wait(_ priority: Int) async throws {
-    let number = state.withLock { state in
-      state.next += 1
-      return state.next
+  /// Waits for the turn. Returns its number.
+  private func wait(_ priority: Int) async throws -> UInt64 {
+    let number = Self.last.withLock { last in
+      last += 1
+      return last
     }
     defer { state.withLock { _ = $0.cancelled.remove(number) } }
     try await withTaskCancellationHandler {
@@ -80,6 +94,8 @@ final class AsyncTurn: Sendable {
       }
       waiter?.continuation.resume(throwing: CancellationError())
     }
+    state.withLock { _ = $0.current.insert(number) }
+    return number
   }
 
   private func pass() {

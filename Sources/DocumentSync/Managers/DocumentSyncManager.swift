@@ -97,6 +97,9 @@ public final class DocumentSyncManager: Sendable {
   /// is bound to.
   public var binding: StoreBinding { store.binding }
 
+  /// How the document is synchronized, as it was chosen when it was created.
+  package var configuration: StoreConfiguration { store.configuration }
+
   /// The state of the document, as of the last operation.
   public var state: DocumentSyncState { events.state }
 

@@ -123,6 +123,15 @@ extension SyncError.Code {
   /// A file in the directory is not what it should be.
   public static let malformedFile = Self(rawValue: "malformedFile")
 
+  // Models outside of SQLite, which DocumentSyncModels synchronizes.
+
+  /// The schema of a model cannot be that of a mirror.
+  public static let schemaUnsuitable = Self(rawValue: "schemaUnsuitable")
+  /// The adapter of a model failed; ``SyncError/underlying`` is its error.
+  public static let adapterFailed = Self(rawValue: "adapterFailed")
+  /// The adapter of a model called its mirror, which waits for the adapter.
+  public static let calledWithin = Self(rawValue: "calledWithin")
+
   /// How a caller should treat an error with this code.
   public var classification: SyncError.Classification {
     switch self {

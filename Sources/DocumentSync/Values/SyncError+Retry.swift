@@ -28,7 +28,7 @@ extension SyncError.Code {
     case .internalFault, .notADatabase, .storeDamaged, .alreadyUnderSync,
       .notUnderSync, .storeInDirectory, .storeUnsuitable, .notAFile, .noSuchConflict,
       .conflictNotOpen, .editRefused, .nameUnsuitable, .commandTooLarge, .policyUnsuitable,
-      .newerVersionNeeded, .clientMissing, .cancelled:
+      .newerVersionNeeded, .clientMissing, .cancelled, .schemaUnsuitable, .calledWithin:
       .never
     default: .later
     }
