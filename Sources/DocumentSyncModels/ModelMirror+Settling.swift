@@ -78,6 +78,9 @@ extension ModelMirror {
     return isPutBack ? problem : nil
   }
 
+  /// Whether the model and the document have met.
+  func isIntroduced() async throws -> Bool { try await phase() == .introduced }
+
   private func phase() async throws -> Phase? {
     let schema = schema
     return try await database.read { database in

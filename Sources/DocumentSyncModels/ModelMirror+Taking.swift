@@ -11,6 +11,7 @@ extension ModelMirror {
     _ report: inout ModelReport, preference: MergedRows.Preference? = nil
   ) async throws {
     var taking = Taking(preference: preference)
+    let noted = try await notedDeletions()
     var unacknowledged = try await unacknowledged()
     var isDue = try await ask("hasChanges") { try await $0.hasChanges() }
     if !unacknowledged.isEmpty { isDue = true }
@@ -22,10 +23,10 @@ extension ModelMirror {
       try await takeRecords(&report, &taking)
       try await take(deletions, gone: unacknowledged.gone, &report, &taking)
       unacknowledged = try await self.unacknowledged()
-      // The model was asked for its edits since: it knows that these are reported.
-      try await acknowledge(unacknowledged.present)
+      try await takeUnacknowledged(unacknowledged.present, &report, &taking)
       isDue = !deletions.isEmpty || !unacknowledged.gone.isEmpty
     }
+    try await voidDeletions(noted)
     // All parents have come that come.
     let changing = taking.counts.filter { $0.value == Self.greatestTakes }.keys
     try await write(
@@ -105,6 +106,70 @@ extension ModelMirror {
       }
     }
     return result
+  }
+
+  /// Takes records that were taken before and not acknowledged. The model was asked for its edits since: if it
+  /// reports none, the application may have taken the edit back.
+  private func takeUnacknowledged(
+    _ ids: [ModelRecord.ID], _ report: inout ModelReport, _ taking: inout Taking
+  ) async throws {
+    let check = RecordCheck(schema: schema)
+    var records: [ModelRecord] = []
+    for id in ids where !taking.present.contains(id) && taking.refused[id] == nil {
+      guard let record = try await ask("record", { try await $0.record(for: id) }),
+        check.problem(with: record) == nil
+      else { continue }
+      records.append(record)
+    }
+    let other = try await different(records)
+    if !other.isEmpty {
+      try await movePosition(&taking.moves)
+      let preference = taking.preference
+      try await write(&report, preference: preference, edited: &taking.edited) { taking in
+        try taking.take(other)
+      }
+      report.takenRecords += other.count
+      for record in other { taking.records[record.id] = record }
+    }
+    if !records.isEmpty {
+      let reported = records
+      try await ask("didUpload") { try await $0.didUpload(reported) }
+    }
+    try await acknowledge(ids)
+  }
+
+  /// Returns the records that are not as the model is known to have them, or as they wait.
+  private func different(_ given: [ModelRecord]) async throws -> [ModelRecord] {
+    guard !given.isEmpty else { return [] }
+    let schema = schema
+    return try await database.read { database in
+      let records = MirrorRecords(database: database, schema: schema)
+      let waiting = try records.waitingNames()
+      return try given.filter { try waiting.contains($0.id) || records.known($0.id) != $0.fields }
+    }
+  }
+
+  /// The deletions that were taken in earlier calls, and are not carried out.
+  private func notedDeletions() async throws -> [ModelRecord.ID] {
+    let schema = schema
+    return try await database.read { database in
+      try MirrorRecords(database: database, schema: schema).deletions()
+    }
+  }
+
+  /// Gives up deletions of records that the model has. If it has such a record as it was before, the adapter may
+  /// not report it: the deletion was not acknowledged.
+  private func voidDeletions(_ noted: [ModelRecord.ID]) async throws {
+    var void: [ModelRecord.ID] = []
+    for id in noted where try await ask("hasRecord", { try await $0.hasRecord(id) }) {
+      void.append(id)
+    }
+    guard !void.isEmpty else { return }
+    let (ids, schema) = (void, schema)
+    try await database.write { database in
+      let records = MirrorRecords(database: database, schema: schema)
+      for id in ids { try records.setDeletion(id, false) }
+    }
   }
 
   /// Notes that the acknowledgement of records is not missing.

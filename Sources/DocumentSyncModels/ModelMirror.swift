@@ -51,6 +51,8 @@ public actor ModelMirror {
   let adapter: any ModelAdapter
   let options: Options
   let database: DatabaseQueue
+  /// Whether the manager is the mirror's own, and no other part of the application has it.
+  private let ownsManager: Bool
   /// The parked records, as they were found last.
   var parked = ParkedRecords()
   private let turn = AsyncTurn()
@@ -67,7 +69,16 @@ public actor ModelMirror {
     schema: ModelSchema, adapter: any ModelAdapter, manager: DocumentSyncManager,
     options: Options = Options()
   ) async throws {
+    try await self.init(
+      schema: schema, adapter: adapter, manager: manager, options: options, ownsManager: false)
+  }
+
+  private init(
+    schema: ModelSchema, adapter: any ModelAdapter, manager: DocumentSyncManager,
+    options: Options, ownsManager: Bool
+  ) async throws {
     try schema.check()
+    self.ownsManager = ownsManager
     self.schema = schema
     self.adapter = adapter
     self.manager = manager
@@ -127,7 +138,7 @@ public actor ModelMirror {
         let manager = try await DocumentSyncManager.register(
           storeAt: path, directory: directory, document: document, options: options.manager)
         return try await ModelMirror(
-          schema: schema, adapter: adapter, manager: manager, options: options)
+          schema: schema, adapter: adapter, manager: manager, options: options, ownsManager: true)
       } catch let error as SyncError
         where [.documentMissing, .applicationMissing, .documentDeleted].contains(error.code)
         && !FileManager.default.fileExists(atPath: path) && attempts < 3
@@ -139,7 +150,7 @@ public actor ModelMirror {
           let manager = try await DocumentSyncManager.register(
             storeAt: path, directory: directory, document: document, options: options.manager)
           return try await ModelMirror(
-            schema: schema, adapter: adapter, manager: manager, options: options)
+            schema: schema, adapter: adapter, manager: manager, options: options, ownsManager: true)
         } catch let error as SyncError where error.code == .documentExists && attempts < 3 {
           continue
         }
@@ -170,11 +181,13 @@ public actor ModelMirror {
     do {
       let database = try database(at: path)
       let isUnused = try database.read { database in
-        try MirrorTables.areIn(database)
-          && String.fetchAll(
-            database,
-            sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-          ).allSatisfy { table in
+        let tables = try String.fetchAll(
+          database,
+          sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        // The process may have ended before the tables were there.
+        guard !tables.isEmpty else { return true }
+        return try MirrorTables.areIn(database)
+          && tables.allSatisfy { table in
             try Row.fetchOne(database, sql: "SELECT 1 FROM \(MirrorTables.quoted(table))") == nil
           }
       }
@@ -203,12 +216,14 @@ public actor ModelMirror {
   /// moment, the next call continues: nothing is lost, and no edit counts twice. Edits that are made meanwhile are taken, too, and sent
   /// with the next call, except for those that an adapter keeps reporting. Throws `adapterFailed` if the
   /// adapter fails otherwise than by refusing records; `calledWithin` if the adapter calls it. A
-  /// `SyncDelegate` must not call it either and wait for it: the call would never end.
+  /// `SyncDelegate` must not call it either: the call fails with `calledWithin`, or never ends.
   ///
   /// - Parameter allowingDeletions: See ``/DocumentSync/DocumentSyncManager/synchronize(allowingDeletions:onProgress:)``.
   @discardableResult
   public func synchronize(allowingDeletions: Bool = false) async throws -> ModelReport {
     try await inTurn { mirror, report in
+      // Whose values count is decided between the model and what other devices have sent by now.
+      if try await !mirror.isIntroduced() { try await mirror.manager.fetchChanges() }
       try await mirror.take(&report)
       report.synchronization = try await mirror.manager.synchronize(
         allowingDeletions: allowingDeletions)
@@ -235,10 +250,11 @@ public actor ModelMirror {
     }
   }
 
-  /// Closes the mirror and its manager, after the calls that were begun.
+  /// Closes the mirror, after the calls that were begun. Closes the manager as well, unless the application has given
+  /// it to the mirror.
   public func close() async throws {
     try await inTurn(locks: false) { mirror, _ in
-      try await mirror.manager.close()
+      if mirror.ownsManager { try await mirror.manager.close() }
       try mirror.database.close()
     }
   }

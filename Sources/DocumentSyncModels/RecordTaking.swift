@@ -323,10 +323,16 @@ struct RecordTaking {
 
   /// Reports the records that wait.
   mutating func reportWaiting() throws {
+    let waiting = try records.waitingNames()
     for record in try records.waiting() {
       var missing: [ModelRecord.ID] = []
       for parent in record.references where try !records.isShown(parent) { missing.append(parent) }
-      if let parent = missing.min() {
+      if let parent = missing.min(), missing.allSatisfy(waiting.contains) {
+        report.add(
+          .parentMissing, record.id,
+          "The record is not sent yet: it refers to \(parent), which is not sent yet either.",
+          "Mend what keeps that record.")
+      } else if let parent = missing.filter({ !waiting.contains($0) }).min() {
         report.add(
           .parentMissing, record.id,
           "The record is not sent yet: it refers to \(parent), which the model has not reported.",

@@ -365,6 +365,10 @@ import Testing
     try await fleet[1].synchronize()
     #expect(try await fleet[1].records == [note("m"), note("n")])
     try await fleet[1].kill()
+    // The manager is the engine's, and goes on.
+    try await mirror.close()
+    _ = try await engine.synchronize()
+    #expect(await engine.state.documents.first?.lastError == nil)
     try await engine.close()
   }
 
