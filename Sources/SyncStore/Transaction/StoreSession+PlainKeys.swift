@@ -9,10 +9,6 @@ extension StoreSession {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
     let access = try access(table)
     if try access.hasRow(localKey: key) { return true }
-    // Until remade tables are compared, the key of any deleted row can stand for it.
-    guard try tablesToCompare().isEmpty else {
-      return try access.identity(ofKeyInUse: key, countsUnseen: true) != nil
-    }
     return try !schema.namers(of: table).isEmpty && access.explicitIdentity(of: key) != nil
   }
 
