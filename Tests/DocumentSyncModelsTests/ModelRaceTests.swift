@@ -149,7 +149,7 @@ import Testing
   @Test func aMirrorWaitsForAnotherOneOfTheStore() async throws {
     let fleet = try ModelFleet([.memory])
     _ = try await fleet[0].open()
-    let other = try await otherMirror(of: fleet[0])
+    let other = try await otherMirror(of: fleet[0], timeLimit: .seconds(120))
     let call = Mutex<Task<ModelReport, any Error>?>(nil)
     await fleet[0].once("hasChanges") {
       let task = Task { try await other.takeChanges() }
@@ -170,7 +170,9 @@ import Testing
       let fleet = try ModelFleet([.memory])
       let device = fleet[0]
       let mirrors = try await withThrowingTaskGroup(of: ModelMirror.self) { group in
-        for _ in 0..<4 { group.addTask { try await otherMirror(of: device) } }
+        for _ in 0..<4 {
+          group.addTask { try await otherMirror(of: device, timeLimit: .seconds(120)) }
+        }
         return try await group.reduce(into: []) { $0.append($1) }
       }
       #expect(Set(mirrors.map(\.manager.binding.client)).count == 1)
