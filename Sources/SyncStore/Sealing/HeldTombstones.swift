@@ -124,7 +124,8 @@ struct BlankCells {
     switch column.affinity {
     case .text: return .text([])
     case .blob: return .blob([])
-    case .integer, .real, .numeric: return .integer(0)
+    case .integer, .numeric: return .integer(0)
+    case .real: return .real(0)
     }
   }
 }
