@@ -56,6 +56,8 @@ public actor ModelMirror {
   /// The parked records, as they were found last.
   var parked = ParkedRecords()
   private let turn = AsyncTurn()
+  /// Whether the mirror was closed. Its connection must not be used any more.
+  private var isClosed = false
 
   /// How often a synchronization takes and delivers again what the application has edited meanwhile.
   private static let rounds = 3
@@ -98,7 +100,7 @@ public actor ModelMirror {
       schema.set(&policies)
       if policies != former { try await manager.setPolicies { [policies] in $0 = policies } }
     } catch {
-      throw SyncError.wrapping(error, operation: "open the mirror", path: manager.path)
+      throw Self.wrapping(error, operation: "open the mirror", path: manager.path)
     }
   }
 
@@ -171,7 +173,7 @@ public actor ModelMirror {
       try await database.write { try MirrorTables.make(schema, in: $0) }
       try database.close()
     } catch {
-      throw SyncError.wrapping(error, operation: "make the mirror", path: path)
+      throw Self.wrapping(error, operation: "make the mirror", path: path)
     }
   }
 
@@ -198,7 +200,7 @@ public actor ModelMirror {
         try FileManager.default.removeItem(atPath: path + ending)
       }
     } catch {
-      throw SyncError.wrapping(error, operation: "open the mirror", path: path)
+      throw Self.wrapping(error, operation: "open the mirror", path: path)
     }
   }
 
@@ -251,11 +253,13 @@ public actor ModelMirror {
   }
 
   /// Closes the mirror, after the calls that were begun. Closes the manager as well, unless the application has given
-  /// it to the mirror.
+  /// it to the mirror. Does nothing if the mirror is closed; other calls then throw `storeClosed`.
   public func close() async throws {
+    guard !isClosed else { return }
     try await inTurn(locks: false) { mirror, _ in
       if mirror.ownsManager { try await mirror.manager.close() }
       try mirror.database.close()
+      mirror.isClosed = true
     }
   }
 
@@ -288,6 +292,11 @@ public actor ModelMirror {
     }
     do {
       return try await turn.take {
+        guard !isClosed else {
+          throw SyncError(
+            .storeClosed, operation: "synchronize the model", path: manager.path,
+            message: "The mirror is closed.", remedy: "Open it again.")
+        }
         let lock =
           locks
           ? try await MirrorLock.take(
@@ -307,8 +316,18 @@ public actor ModelMirror {
         return report
       }
     } catch {
-      throw SyncError.wrapping(error, operation: "synchronize the model", path: manager.path)
+      throw Self.wrapping(error, operation: "synchronize the model", path: manager.path)
     }
+  }
+
+  /// Returns the error of a call. The mirror's own connection fails as a store does.
+  private static func wrapping(
+    _ error: any Error, operation: String, path: String
+  ) -> SyncError {
+    guard let error = error as? DatabaseError else {
+      return SyncError.wrapping(error, operation: operation, path: path)
+    }
+    return SyncError.wrapping(StoreError(error, path: path), operation: operation, path: path)
   }
 
   /// The problems that no call has returned.

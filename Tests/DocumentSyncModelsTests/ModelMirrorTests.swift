@@ -367,6 +367,9 @@ import Testing
     try await fleet[1].kill()
     // The manager is the engine's, and goes on.
     try await mirror.close()
+    let error = await #expect(throws: SyncError.self) { try await mirror.takeChanges() }
+    #expect(error?.code == .storeClosed)
+    try await mirror.close()
     _ = try await engine.synchronize()
     #expect(await engine.state.documents.first?.lastError == nil)
     try await engine.close()

@@ -39,7 +39,8 @@ extension StoreError {
       .compactMap(\.self).joined(separator: " ")
   }
 
-  init(_ error: DatabaseError, path: String) {
+  /// Creates the error that a store reports for an error of SQLite.
+  package init(_ error: DatabaseError, path: String) {
     let detail = error.description
     switch error.resultCode {
     case .SQLITE_BUSY, .SQLITE_LOCKED:
