@@ -679,6 +679,37 @@ import Testing
     #expect(SQLTokens("SELECT 1 FROM \"\u{FEFF}x\"").namesTable("\u{FEFF}x"))
   }
 
+  /// SQLite says which words it takes for a name only if they are quoted.
+  @Test func reservedWordsAreTheOnesOfSQLite() throws {
+    let program = try Program(scratch.path + "/words.db")
+    for word in SQLTokens.reservedWords {
+      try program.run("CREATE TABLE \"\(word)\" (\"\(word)\")")
+      // `NULL` is a value.
+      for sql in ["SELECT t.\(word) FROM \"\(word)\" AS t", "SELECT 1 FROM \(word)"] {
+        #expect(throws: Program.Failure.self, "\(sql)") { try program.run(sql) }
+      }
+    }
+  }
+
+  /// A column may be left out whose name is a word of the index's condition.
+  @Test func aColumnNamedLikeAWordOfAnIndexCanBeLeftOut() throws {
+    let creation = """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, a, "not", "in");
+      CREATE UNIQUE INDEX i ON t (a) WHERE a IS NOT NULL AND "in" > 0;
+      """
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["t": ["not"]]
+    let devices = try scratch.devices(2, creation, configuration: configuration)
+    try devices[0].run("INSERT INTO t VALUES (1, 'x', 'mine', 1)")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT a, \"not\" FROM t") == ["x|NULL"])
+    configuration.excludedColumns = ["t": ["in"]]
+    let error = #expect(throws: StoreError.self) {
+      _ = try Scratch().devices(1, creation, configuration: configuration)
+    }
+    #expect(error?.message.contains("\"in\" is part of the unique index \"i\"") == true)
+  }
+
   @Test func namesOfTablesAreToldFromOthers() {
     for sql in [
       "SELECT 1 FROM x", "SELECT a FROM b, x", "SELECT a FROM b JOIN c USING (k), main.x",

@@ -22,9 +22,23 @@ struct SQLTokens {
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
     /// Returns whether the token can be the name of a column or a table.
     func isName(_ name: SQLName) -> Bool {
-      (kind == .word || kind == .quotedName) && self.name.isSame(as: name)
+      switch kind {
+      case .word: self.name.isSame(as: name) && !reservedWords.contains(self.name.folded)
+      case .quotedName: self.name.isSame(as: name)
+      case .string, .symbol: false
+      }
     }
   }
+
+  /// The words that SQLite takes for the name of a column or a table only if they are quoted.
+  static let reservedWords: Set<SQLName> = [
+    "add", "all", "alter", "and", "as", "autoincrement", "between", "case", "check", "collate",
+    "commit", "constraint", "create", "default", "deferrable", "delete", "distinct", "drop", "else",
+    "escape", "except", "exists", "foreign", "from", "group", "having", "in", "index", "insert",
+    "intersect", "into", "is", "isnull", "join", "limit", "not", "nothing", "notnull", "null", "on",
+    "or", "order", "primary", "references", "returning", "select", "set", "table", "then", "to",
+    "transaction", "union", "unique", "update", "using", "values", "when", "where",
+  ]
 
   let source: [UInt8]
   let tokens: [Token]

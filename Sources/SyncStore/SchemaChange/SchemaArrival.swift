@@ -271,6 +271,23 @@ struct SchemaArrival {
     _ = try Materializer(set: set).run()
   }
 
+  /// Forgets that numbers are plain, where that was noted only since they still stood for deleted rows
+  /// (``StoreSession/areKeysHeld()``).
+  func forgetNeedlessNotes() throws {
+    let set = WorkingSet(session: session)
+    for key in try session.keptRows.all() {
+      let columns = session.schema[key.table].columns
+      guard let kept = try session.keptRows.row(key), kept.reason.isShown,
+        kept.cells.contains(where: { cell in
+          if case .key = columns[cell.column].domain { Value.key(cell.value) != nil } else { false }
+        })
+      else { continue }
+      try set.row(key)
+      if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
+    }
+    _ = try Materializer(set: set).run()
+  }
+
   /// Returns whether a row shows its own values, and bookkeeping stores only the sums of its
   /// counters.
   private func keepsOnlyCounters(_ key: RowKey) throws -> Bool {

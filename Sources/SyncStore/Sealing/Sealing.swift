@@ -83,6 +83,7 @@ struct Sealing {
     session.writtenPlainRows = []
     session.forgetGoneKeys()
     try session.forgetEarlierKeys()
+    if isSettlingDue { try SchemaArrival(session: session).forgetNeedlessNotes() }
     return report
   }
 

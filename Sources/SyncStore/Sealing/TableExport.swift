@@ -58,10 +58,9 @@ final class TableExport {
   /// The counters that an exported update has set, if a later batch may contain additions to them:
   /// the update includes the additions, too.
   private var setCounters: [RowFingerprint: ColumnSet] = [:]
-  /// The counters to which an exported update has added after a sum that waits, if a later batch may
-  /// contain additions to them: the update includes these, too, and the table will show that sum
-  /// only at the end.
-  private var continued: [RowFingerprint: ColumnSet] = [:]
+  /// The counters to which the edits of a batch have added, if a later batch may contain additions to
+  /// them: their sum includes these, too, also if it is 0 and was not exported.
+  private var summed: [RowFingerprint: ColumnSet] = [:]
   /// The formerly unknown rows whose update was exported, if a later batch may contain their
   /// insertion: the action of a foreign key on a row whose key changes is logged first.
   private var updated: Set<RowFingerprint> = []
@@ -538,18 +537,18 @@ final class TableExport {
       ?? log.bases[position].flatMap { Counter(base: batch.olds[position][$0]) }
     guard var before else { return nil }
     let fingerprint = identities.fingerprints[row]
-    let isContinued = continued[fingerprint]?.contains(position) ?? false
-    let shown = isContinued ? now : before.total
+    let isSummed = summed[fingerprint]?.contains(position) ?? false
+    let shown = isSummed ? now : before.total
     if now != shown, !waitingSums.isEmpty,
       let waiting = waitingSums.sum(of: identities.identity(row), column: position, since: since)
     {
       before.merge(waiting, of: session.ownClient)
-      if !batch.isLast {
-        continued[fingerprint, default: ColumnSet()].formUnion(ColumnSet(position))
-      }
     }
     var counter = before
     guard counter.add(from: shown, to: now, by: session.ownClient, at: time) else { return nil }
+    if !batch.isLast {
+      summed[fingerprint, default: ColumnSet()].formUnion(ColumnSet(position))
+    }
     counterBefore = before
     if !counter.sums.isEmpty {
       countersToKeep.append((position, CounterValue.counter(counter).encoded))

@@ -156,12 +156,12 @@ final class FleetDevice {
   ) throws {
     let former = lastHead
     lastHead = try store.head()?.number ?? 0
+    if lastHead > former { noticedHead = lastHead }
     guard lastHead > former, try !hasUnsealedEdits() else {
       return try noteChanges(since: rows)
     }
     var check = check
     try checkSealed(try changeSets(checked.head..<lastHead), &check, hasApplied: false)
-    noticedHead = lastHead
     let reader = try VisibleRows(program, schema: version)
     shown = try reader.read()
     shownKeys = try reader.declaredKeys()
