@@ -217,7 +217,8 @@ public actor ModelMirror {
   /// ``Options/storeInUseTimeLimit``, and then throw `storeInUse`. If the call fails, or the process ends, at any
   /// moment, the next call continues: nothing is lost, and no edit counts twice. Edits that are made meanwhile are taken, too, and sent
   /// with the next call, except for those that an adapter keeps reporting. Throws `adapterFailed` if the
-  /// adapter fails otherwise than by refusing records; `calledWithin` if the adapter calls it. A
+  /// adapter fails otherwise than by refusing records; `localFile` if the mirror's file was removed or replaced;
+  /// `calledWithin` if the adapter calls it. A
   /// `SyncDelegate` must not call it either: the call fails with `calledWithin`, or never ends.
   ///
   /// - Parameter allowingDeletions: See ``/DocumentSync/DocumentSyncManager/synchronize(allowingDeletions:onProgress:)``.
@@ -255,8 +256,8 @@ public actor ModelMirror {
   /// Closes the mirror, after the calls that were begun. Closes the manager as well, unless the application has given
   /// it to the mirror. Does nothing if the mirror is closed; other calls then throw `storeClosed`.
   public func close() async throws {
-    guard !isClosed else { return }
-    try await inTurn(locks: false) { mirror, _ in
+    try await inTurn(closes: true) { mirror, _ in
+      guard !mirror.isClosed else { return }
       if mirror.ownsManager { try await mirror.manager.close() }
       try mirror.database.close()
       mirror.isClosed = true
@@ -282,7 +283,7 @@ public actor ModelMirror {
 
   @discardableResult
   private func inTurn(
-    locks: Bool = true, _ body: (isolated ModelMirror, inout ModelReport) async throws -> Void
+    closes: Bool = false, _ body: (isolated ModelMirror, inout ModelReport) async throws -> Void
   ) async throws -> ModelReport {
     guard !turn.isHeld else {
       throw SyncError(
@@ -292,22 +293,25 @@ public actor ModelMirror {
     }
     do {
       return try await turn.take {
+        var report = ModelReport()
+        guard !closes else {
+          try await body(self, &report)
+          return report
+        }
         guard !isClosed else {
           throw SyncError(
             .storeClosed, operation: "synchronize the model", path: manager.path,
             message: "The mirror is closed.", remedy: "Open it again.")
         }
-        let lock =
-          locks
-          ? try await MirrorLock.take(
-            store: manager.path, timeLimit: options.storeInUseTimeLimit,
-            operation: "synchronize the model")
-          : nil
-        defer { lock?.unlock() }
-        var report = ModelReport()
-        guard locks else {
-          try await body(self, &report)
-          return report
+        let lock = try await MirrorLock.take(
+          store: manager.path, timeLimit: options.storeInUseTimeLimit,
+          operation: "synchronize the model")
+        defer { lock.unlock() }
+        guard manager.isFileInPlace else {
+          throw SyncError(
+            .localFile, operation: "synchronize the model", path: manager.path,
+            message: "The mirror's file was removed, or another one has taken its place.",
+            remedy: "Close the mirror, and open it again.")
         }
         // Those of calls that have failed.
         for problem in try await problems() { report.add(problem) }

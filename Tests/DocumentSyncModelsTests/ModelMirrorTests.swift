@@ -375,6 +375,31 @@ import Testing
     try await engine.close()
   }
 
+  /// A file that was put back, for example from a backup, has another state than the mirror's connections show.
+  @Test(arguments: [true, false])
+  func aMirrorWhoseFileIsReplacedIsOpenedAgain(isCopied: Bool) async throws {
+    let fleet = try ModelFleet([.memory, .memory])
+    try await fleet[0].put(note("a"))
+    try await fleet.settle()
+    let path = fleet[0].path
+    try FileManager.default.copyItem(atPath: path, toPath: path + ".backup")
+    let mirror = try await fleet[0].open()
+    try await fleet[0].put(note("b"))
+    try FileManager.default.removeItem(atPath: path)
+    if isCopied { try FileManager.default.moveItem(atPath: path + ".backup", toPath: path) }
+    for call in [{ try await mirror.synchronize() }, { try await mirror.takeChanges() }] {
+      let error = await #expect(throws: SyncError.self) { _ = try await call() }
+      #expect(error?.code == .localFile)
+      #expect(error?.message.contains("another one has taken its place") == true)
+    }
+    // Two calls may close it at once.
+    async let first: Void = mirror.close()
+    async let second: Void = mirror.close()
+    _ = try await (first, second)
+    try await fleet[0].kill()
+    #expect(try await fleet.expectEqual() == [note("a"), note("b")])
+  }
+
   @Test func allContentOfAnotherGenerationIsDelivered() async throws {
     let fleet = try ModelFleet([.memory, .json])
     for name in ["a", "b"] { try await fleet[0].put(note(name)) }
