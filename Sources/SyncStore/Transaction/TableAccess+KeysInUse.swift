@@ -1,6 +1,7 @@
 import GRDB
 import SyncModel
 
+/// The rows to which integer keys lead, also the keys of rows that the edits in the log removed.
 extension TableAccess {
   /// Returns the identity of the row to which a local key leads: a row that has the key, or had it
   /// until an edit that is not sealed. `nil` if there is none.
