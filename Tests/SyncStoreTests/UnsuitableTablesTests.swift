@@ -691,6 +691,17 @@ import Testing
     }
   }
 
+  @Test func numbersAndBlobsAreNoNames() {
+    let tokens = SQLTokens("a = 1 AND b<>X'00' OR [2] = x").tokens
+    for name in ["a", "b", "2", "x"] as [SQLName] {
+      #expect(tokens.contains { $0.isName(name) }, "\(name)")
+    }
+    #expect(!tokens.contains { $0.isName("1") })
+    #expect(tokens.count { $0.isName("x") } == 1)
+    #expect(tokens.map(\.text) == ["a", "=", "1", "AND", "b", "<", ">", "00", "OR", "2", "=", "x"])
+    #expect(SQLTokens("b<>X'00'").tokens.last?.range == 3..<8)
+  }
+
   /// A column may be left out whose name is a word of the index's condition.
   @Test func aColumnNamedLikeAWordOfAnIndexCanBeLeftOut() throws {
     let creation = """

@@ -23,10 +23,16 @@ struct SQLTokens {
     /// Returns whether the token can be the name of a column or a table.
     func isName(_ name: SQLName) -> Bool {
       switch kind {
-      case .word: self.name.isSame(as: name) && !reservedWords.contains(self.name.folded)
+      case .word: isBareName && self.name.isSame(as: name)
       case .quotedName: self.name.isSame(as: name)
       case .string, .symbol: false
       }
+    }
+
+    /// Whether a word without quotes can be a name. A number cannot.
+    private var isBareName: Bool {
+      text.utf8.first.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+        && !reservedWords.contains(name.folded)
     }
   }
 
@@ -47,8 +53,11 @@ struct SQLTokens {
     source = Array(sql.utf8)
     var tokens: [Token] = []
     var index = 0
+    // Where a blob begins, whose `x` has been passed.
+    var blob: Int?
     while index < source.count {
-      let start = index
+      let start = blob ?? index
+      blob = nil
       let byte = source[index]
       if byte == UInt8(ascii: "-"), Self.byte(source, index + 1) == UInt8(ascii: "-") {
         while index < source.count, source[index] != UInt8(ascii: "\n") { index += 1 }
@@ -86,6 +95,11 @@ struct SQLTokens {
             text: String(decoding: content, as: UTF8.self), range: start..<index))
       } else if Self.isWord(byte) {
         while index < source.count, Self.isWord(source[index]) { index += 1 }
+        let isPrefix = index == start + 1 && byte | 0x20 == UInt8(ascii: "x")
+        if isPrefix, Self.byte(source, index) == UInt8(ascii: "'") {
+          blob = start
+          continue
+        }
         tokens.append(
           Token(
             kind: .word, text: String(decoding: source[start..<index], as: UTF8.self),

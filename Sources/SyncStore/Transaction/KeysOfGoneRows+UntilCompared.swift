@@ -24,6 +24,11 @@ extension KeysOfGoneRows {
     return try held(in: table.id)[key]
   }
 
+  /// Returns whether a key is held for a row that is gone.
+  func isHeld(_ key: Int64, of row: RowKey) throws -> Bool {
+    try held(in: row.table)[key] == row.identity
+  }
+
   /// Returns the key that is held for a deleted row with declared columns, unless another row has
   /// it.
   func heldKey(of row: RowKey) throws -> Int64? {

@@ -128,6 +128,8 @@ extension StoreVerifier {
     where stray.identity.bytes.count == 16 {
       let state = try access.stamps.state(of: access.fingerprint(stray.identity))
       guard state?.isKept != true else { continue }
+      let row = RowKey(table: table.id, identity: stray.identity)
+      if try session.goneKeys.isHeld(stray.key, of: row) { continue }
       note(
         .identityOrphaned, table.name, "An identity belongs to a row that does not exist.",
         detail: "key \(stray.key), row \(stray.identity.hexadecimal)")
