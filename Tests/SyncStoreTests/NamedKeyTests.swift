@@ -43,6 +43,29 @@ import Testing
       "SELECT text, name FROM item LEFT JOIN tenant ON tenant.id = tenant ORDER BY 1")
   }
 
+  /// The number of a deleted row stays as long as a row contains it. It goes when that is sealed.
+  @Test func verifyExpectsTheNumberInAnUnsealedDeletion() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["stop": ["place": "place"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE stop (place INTEGER NOT NULL, no INTEGER NOT NULL, PRIMARY KEY (place, no));
+      INSERT INTO place VALUES (5, 'five'); INSERT INTO stop VALUES (5, 1), (5, 2);
+      """, configuration: configuration)
+    try devices[1].run("DELETE FROM place WHERE id = 5")
+    try converge(devices, "SELECT place, no FROM stop", ["5|1", "5|2"])
+    for row in 1...2 {
+      try devices[0].run("DELETE FROM stop WHERE no = \(row)")
+      #expect(try LocalStore.verify(at: devices[0].path).report.findings == [])
+    }
+    try converge(devices, "SELECT place, no FROM stop", [])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
   /// The tenants are there before syncing began, or come afterwards.
   @Test(arguments: [true, false])
   func anItemStaysWhereItsTenantIsDeleted(isOld: Bool) throws {

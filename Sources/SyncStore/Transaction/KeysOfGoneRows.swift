@@ -177,8 +177,8 @@ final class KeysOfGoneRows {
 
   /// Returns the entries of a table that belong to no row of the table or its log.
   ///
-  /// - Parameter isNeedless: Whether only those count whose keys no row contains in its own key or,
-  ///   as far as is known, as a plain value.
+  /// - Parameter isNeedless: Whether only those count whose keys no row contains in its own key, nor
+  ///   did before the edits in the log, and no row contains, as far as is known, as a plain value.
   func strayEntries(
     in id: Int, isNeedless: Bool
   ) throws -> [(key: Int64, identity: RowIdentity)] {
@@ -188,6 +188,15 @@ final class KeysOfGoneRows {
     if isNeedless, !schema.namers(of: id).isEmpty {
       conditions.append("NOT \(containedCondition("i.key", in: id))")
       conditions.append("NOT \(PlainKeys.condition("i.key", in: id))")
+      for namer in schema.namers(of: id) {
+        let table = schema[namer.table]
+        let name = table.columns[namer.column].name
+        guard let place = table.keyColumns.firstIndex(where: { $0.folded == name.folded }) else {
+          continue
+        }
+        conditions.append(
+          "NOT coalesce(i.key IN (SELECT l.k\(place) FROM \(table.logName) AS l), 0)")
+      }
     }
     let reading = try entriesWithoutRow(
       in: id, where: conditions.joined(separator: " AND "))
