@@ -6,6 +6,7 @@ extension StoreSession {
   func write(_ remade: RemadeTables) throws {
     try remade.write(database)
     uncomparedTables = nil
+    knownHoldingKeys = nil
     goneKeys.knownHeldKeys = nil
   }
 
@@ -95,7 +96,12 @@ extension StoreSession {
 
   /// Returns whether keys of deleted rows still mean these rows: remade tables are not compared yet,
   /// or what the comparison found is not sealed.
-  func areKeysHeld() throws -> Bool { try !tablesToCompare().isEmpty || isSettlingDue() }
+  func areKeysHeld() throws -> Bool {
+    if let knownHoldingKeys { return knownHoldingKeys }
+    let areHeld = try !tablesToCompare().isEmpty || isSettlingDue()
+    knownHoldingKeys = areHeld
+    return areHeld
+  }
 
   /// Notes that the next sealing need not decide again (``isSettlingDue()``).
   func forgetSettling() throws { try write(RemadeTables()) }

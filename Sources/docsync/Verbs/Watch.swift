@@ -99,7 +99,7 @@ struct Watch: Verb {
         await view.show(event, of: engine)
         let documents = await engine.state.documents
         let isOver = documents.allSatisfy {
-          onceIdle ? $0.isAtRest : $0.phase == .failed
+          view.outcomes.contains($0.path) && (onceIdle ? $0.isAtRest : $0.phase == .failed)
         }
         guard isOver, end == nil else { continue }
         end = []
@@ -171,6 +171,9 @@ private struct WatchView {
   private var told: [String: String] = [:]
   /// What waits in each store, which is told when it changes.
   private var waiting: [String: [String]] = [:]
+  /// The stores of which the end of the last synchronization is shown. The engine's state is ahead of
+  /// its events.
+  private(set) var outcomes: Set<String> = []
 
   init(console: Console, place: MovedDirectory, width: Int) {
     self.console = console
@@ -179,6 +182,7 @@ private struct WatchView {
   }
 
   mutating func show(_ event: SyncEngine.Event, of engine: SyncEngine) async {
+    await noteOutcome(event, of: engine)
     switch event {
     case .willSynchronize(let store, let reasons):
       line("begins", store, reasons: reasons)
@@ -220,6 +224,18 @@ private struct WatchView {
       .progress, .warning, .conflicts, .pendingCountChanged:
       // The reports say the same; this command does not fetch or send alone.
       break
+    }
+  }
+
+  private mutating func noteOutcome(_ event: SyncEngine.Event, of engine: SyncEngine) async {
+    switch event {
+    case .willSynchronize(let store, _): outcomes.remove(store)
+    case .didSynchronize(let store, _), .failed(let store, _, _), .cancelled(let store),
+      .directoryAway(let store), .paused(let store, _):
+      outcomes.insert(store)
+    // The end of a synchronization may be among them.
+    case .missed: outcomes = await Set(engine.state.documents.map(\.path))
+    default: break
     }
   }
 
