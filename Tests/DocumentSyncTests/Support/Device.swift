@@ -37,10 +37,17 @@ final class Scratch: Sendable {
   }
 
   deinit {
-    do {
-      try FileManager.default.removeItem(atPath: path)
-    } catch {
-      Issue.record("the scratch folder stayed: \(error)")
+    var attempts = 0
+    while true {
+      do {
+        return try FileManager.default.removeItem(atPath: path)
+      } catch let error as CocoaError where error.code == .fileNoSuchFile && attempts < 10 {
+        // The last connection to a database closes on another thread, and removes its files.
+        attempts += 1
+      } catch {
+        Issue.record("the scratch folder stayed: \(error)")
+        return
+      }
     }
   }
 
