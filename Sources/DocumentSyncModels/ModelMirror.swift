@@ -311,7 +311,7 @@ public actor ModelMirror {
           throw SyncError(
             .localFile, operation: "synchronize the model", path: manager.path,
             message: "The mirror's file was removed, or another one has taken its place.",
-            remedy: "Close the mirror, and open it again.")
+            remedy: "Close the mirror and its manager, and open them again.")
         }
         // Those of calls that have failed.
         for problem in try await problems() { report.add(problem) }

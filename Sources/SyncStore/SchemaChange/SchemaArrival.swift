@@ -271,8 +271,8 @@ struct SchemaArrival {
     _ = try Materializer(set: set).run()
   }
 
-  /// Forgets that numbers are plain, where that was noted only since they still stood for deleted rows
-  /// (``StoreSession/areKeysHeld()``).
+  /// Removes notes that numbers are plain, if they were made only because the numbers still stood for
+  /// deleted rows (``StoreSession/areKeysHeld()``).
   func forgetNeedlessNotes() throws {
     let set = WorkingSet(session: session)
     for key in try session.keptRows.all() {

@@ -177,8 +177,8 @@ final class KeysOfGoneRows {
 
   /// Returns the entries of a table that belong to no row of the table or its log.
   ///
-  /// - Parameter isNeedless: Whether only those count whose keys no row contains in its own key, nor
-  ///   did before the edits in the log, and no row contains, as far as is known, as a plain value.
+  /// - Parameter isNeedless: Whether only those count whose keys no row, and no entry of a log,
+  ///   contains in its own key, and no row, as far as is known, as a plain value.
   func strayEntries(
     in id: Int, isNeedless: Bool
   ) throws -> [(key: Int64, identity: RowIdentity)] {

@@ -66,8 +66,7 @@ final class FleetDevice {
   private var checked: (head: UInt64, applied: VersionVector)
   /// The last known own change set.
   private var lastHead: UInt64
-  /// The last own change set that was sealed, and checked, when the store noticed that its schema
-  /// had changed.
+  /// The last own change set that was sealed when the store noticed that its schema had changed.
   private var noticedHead: UInt64 = 0
   /// Whether rows may still be shown without their parents. A program that has foreign keys off
   /// leaves such rows. Where the store sealed them because it noticed that its schema had changed,
