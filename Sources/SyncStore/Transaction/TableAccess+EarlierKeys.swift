@@ -7,19 +7,40 @@ extension TableAccess {
   private var earlierKeys: String { "temp.docsync_earlier_\(table.id)" }
 
   /// Copies the declared columns that rows had, as the log records them, into a table in which
-  /// they are found by the rows' local keys.
+  /// they are found by the rows' local keys: the first ones, by which other devices know the row, or
+  /// the last ones, if no row had the key before these edits.
   func rememberEarlierKeys() throws {
     let names = table.identityPositions.indices.map { "k\($0)" }.joined(separator: ", ")
+    let log = table.logName
     try session.database.execute(
       sql: """
         CREATE TEMP TABLE IF NOT EXISTS docsync_earlier_\(table.id) \
-        (identity INTEGER PRIMARY KEY, \(names));
+        (identity INTEGER PRIMARY KEY, seq INTEGER, \(names));
         CREATE INDEX IF NOT EXISTS temp.docsync_earlier_\(table.id)_keys \
         ON docsync_earlier_\(table.id) (\(collatedKeys));
         DELETE FROM \(earlierKeys);
-        INSERT OR IGNORE INTO \(earlierKeys) (identity, \(names)) \
-        SELECT identity, \(names) FROM \(table.logName) WHERE identity IS NOT NULL ORDER BY seq
+        INSERT OR IGNORE INTO \(earlierKeys) (identity, seq, \(names)) \
+        SELECT identity, seq, \(names) FROM \(log) WHERE identity IS NOT NULL ORDER BY seq
         """)
+    let match = table.identityPositions.enumerated().map {
+      "e.k\($0) = i.k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }
+    let given = try Int64.fetchSet(
+      session.database,
+      sql: """
+        SELECT e.identity FROM \(log) AS i CROSS JOIN \(earlierKeys) AS e \
+        ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq \
+        AND (i.op = \(CaptureTriggers.Entry.insert.rawValue) OR i.identity <> e.identity)
+        """)
+    if !given.isEmpty {
+      try session.goneKeys.withList(of: given) { given in
+        try session.database.execute(
+          sql: """
+            INSERT OR REPLACE INTO \(earlierKeys) (identity, seq, \(names)) \
+            SELECT identity, seq, \(names) FROM \(log) WHERE identity IN \(given) ORDER BY seq
+            """)
+      }
+    }
     remembersEarlierKeys = true
   }
 
@@ -79,13 +100,16 @@ extension TableAccess {
   }
 
   /// Returns the declared columns of a row that was deleted, or given another key, since the last
-  /// change set, as they were before.
+  /// change set, as they were before (``rememberEarlierKeys()``).
   func loggedKey(_ key: Int64) throws -> [Value]? {
+    if remembersEarlierKeys { return try loggedKey(key, "\(earlierKeys) WHERE identity = ?") }
+    let entries = "\(table.logName) WHERE identity = ? ORDER BY seq"
+    guard let first = try loggedKey(key, "\(entries) LIMIT 1") else { return nil }
+    return try wasTakenBefore(key) ? first : loggedKey(key, "\(entries) DESC LIMIT 1")
+  }
+
+  private func loggedKey(_ key: Int64, _ source: String) throws -> [Value]? {
     let keys = table.identityPositions.indices.map { "k\($0)" }
-    let source =
-      remembersEarlierKeys
-      ? "\(earlierKeys) WHERE identity = ?"
-      : "\(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1"
     let statement = try statement("SELECT \(keys.joined(separator: ", ")) FROM \(source)")
     statement.bind(key, at: 1)
     guard try statement.step() else { return nil }
