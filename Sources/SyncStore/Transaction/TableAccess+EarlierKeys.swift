@@ -28,9 +28,9 @@ extension TableAccess {
     let given = try Int64.fetchSet(
       session.database,
       sql: """
-        SELECT e.identity FROM \(log) AS i CROSS JOIN \(earlierKeys) AS e \
-        ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq \
-        AND (i.op = \(CaptureTriggers.Entry.insert.rawValue) OR i.identity <> e.identity)
+        SELECT e.identity FROM (SELECT \(names), min(seq) AS seq FROM \(log) \
+        WHERE op = \(CaptureTriggers.Entry.insert.rawValue) GROUP BY \(collatedKeys)) AS i \
+        CROSS JOIN \(earlierKeys) AS e ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq
         """)
     if !given.isEmpty {
       try session.goneKeys.withList(of: given) { given in
@@ -105,7 +105,7 @@ extension TableAccess {
     if remembersEarlierKeys { return try loggedKey(key, "\(earlierKeys) WHERE identity = ?") }
     let entries = "\(table.logName) WHERE identity = ? ORDER BY seq"
     guard let first = try loggedKey(key, "\(entries) LIMIT 1") else { return nil }
-    return try wasTakenBefore(key) ? first : loggedKey(key, "\(entries) DESC LIMIT 1")
+    return try wasTakenBefore(key, orMoved: true) ? first : loggedKey(key, "\(entries) DESC LIMIT 1")
   }
 
   private func loggedKey(_ key: Int64, _ source: String) throws -> [Value]? {

@@ -184,7 +184,9 @@ extension TableAccess {
   /// - Parameter orMoved: Whether it counts too that a row has had the key that had another one
   ///   before.
   func wasTakenBefore(_ key: Int64, orMoved: Bool = false) throws -> Bool {
-    let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
+    let match = table.identityPositions.enumerated().map {
+      "i.k\($0) = l.k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }
     let moved = orMoved ? "" : " OR i.identity <> l.identity"
     let taken = try statement(
       "SELECT 1 FROM \(table.logName) AS l WHERE l.identity = ? AND NOT EXISTS "
