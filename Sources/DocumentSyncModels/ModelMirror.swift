@@ -85,6 +85,7 @@ public actor ModelMirror {
     self.adapter = adapter
     self.manager = manager
     self.options = options
+    try Self.checkFile(of: manager, operation: "open the mirror")
     database = try Self.database(at: manager.path)
     do {
       guard try await database.read(MirrorTables.areIn) else {
@@ -264,6 +265,15 @@ public actor ModelMirror {
     }
   }
 
+  /// Throws `localFile` if the file that a manager has open is not at its path any more.
+  private static func checkFile(of manager: DocumentSyncManager, operation: String) throws {
+    guard !manager.isFileInPlace else { return }
+    throw SyncError(
+      .localFile, operation: operation, path: manager.path,
+      message: "The mirror's file was removed, or another one has taken its place.",
+      remedy: "Close the mirror and its manager, and open them again.")
+  }
+
   private func deliver(_ report: inout ModelReport) async throws {
     var round = 1
     while true {
@@ -307,12 +317,7 @@ public actor ModelMirror {
           store: manager.path, timeLimit: options.storeInUseTimeLimit,
           operation: "synchronize the model")
         defer { lock.unlock() }
-        guard manager.isFileInPlace else {
-          throw SyncError(
-            .localFile, operation: "synchronize the model", path: manager.path,
-            message: "The mirror's file was removed, or another one has taken its place.",
-            remedy: "Close the mirror and its manager, and open them again.")
-        }
+        try Self.checkFile(of: manager, operation: "synchronize the model")
         // Those of calls that have failed.
         for problem in try await problems() { report.add(problem) }
         try await body(self, &report)

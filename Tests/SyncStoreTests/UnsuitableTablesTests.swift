@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import GRDB
 import SyncModel
@@ -688,6 +689,15 @@ import Testing
       for sql in ["SELECT t.\(word) FROM \"\(word)\" AS t", "SELECT 1 FROM \(word)"] {
         #expect(throws: Program.Failure.self, "\(sql)") { try program.run(sql) }
       }
+    }
+    for number in 0..<sqlite3_keyword_count() {
+      var start: UnsafePointer<CChar>?
+      var count: CInt = 0
+      #expect(sqlite3_keyword_name(number, &start, &count) == SQLITE_OK)
+      let bytes = UnsafeRawBufferPointer(start: try #require(start), count: Int(count))
+      let word = SQLName(String(decoding: bytes, as: UTF8.self)).folded
+      guard !SQLTokens.reservedWords.contains(word) else { continue }
+      try program.run("CREATE TABLE \"\(word)\" (\"\(word)\"); SELECT 1 FROM \(word)")
     }
   }
 

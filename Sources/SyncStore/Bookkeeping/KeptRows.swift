@@ -392,7 +392,13 @@ final class KeptRows {
 
   /// Returns the plain values that are stored for the rows of a table, by row and column.
   func plainValues(of table: TableSchema) throws -> [RowIdentity: [Int: Value]] {
-    let columns = table.keyedPositions
+    try plainValues(of: table, in: table.keyedPositions)
+  }
+
+  /// Returns the same for some columns, which may be columns of the key.
+  func plainValues(
+    of table: TableSchema, in columns: [Int]
+  ) throws -> [RowIdentity: [Int: Value]] {
     guard !columns.isEmpty else { return [:] }
     let reading = try SQLStatement(
       "SELECT identity, cells FROM docsync_kept WHERE tbl = ? "

@@ -275,15 +275,14 @@ struct SchemaArrival {
   /// deleted rows (``StoreSession/areKeysHeld()``).
   func forgetNeedlessNotes() throws {
     let set = WorkingSet(session: session)
-    for key in try session.keptRows.all() {
-      let columns = session.schema[key.table].columns
-      guard let kept = try session.keptRows.row(key), kept.reason.isShown,
-        kept.cells.contains(where: { cell in
-          if case .key = columns[cell.column].domain { Value.key(cell.value) != nil } else { false }
-        })
-      else { continue }
-      try set.row(key)
-      if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
+    for table in session.schema.tables {
+      let columns = table.columns.indices.filter { column in
+        if case .key = table.columns[column].domain { true } else { false }
+      }
+      for identity in try session.keptRows.plainValues(of: table, in: columns).keys.sorted() {
+        try set.row(RowKey(table: table.id, identity: identity))
+        if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
+      }
     }
     _ = try Materializer(set: set).run()
   }
