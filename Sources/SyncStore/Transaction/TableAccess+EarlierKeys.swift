@@ -102,14 +102,11 @@ extension TableAccess {
   /// Returns the declared columns of a row that was deleted, or given another key, since the last
   /// change set, as they were before (``rememberEarlierKeys()``).
   func loggedKey(_ key: Int64) throws -> [Value]? {
-    if remembersEarlierKeys { return try loggedKey(key, "\(earlierKeys) WHERE identity = ?") }
-    let entries = "\(table.logName) WHERE identity = ? ORDER BY seq"
-    guard let first = try loggedKey(key, "\(entries) LIMIT 1") else { return nil }
-    return try wasTakenBefore(key, orMoved: true) ? first : loggedKey(key, "\(entries) DESC LIMIT 1")
-  }
-
-  private func loggedKey(_ key: Int64, _ source: String) throws -> [Value]? {
     let keys = table.identityPositions.indices.map { "k\($0)" }
+    let source =
+      remembersEarlierKeys
+      ? "\(earlierKeys) WHERE identity = ?"
+      : "\(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1"
     let statement = try statement("SELECT \(keys.joined(separator: ", ")) FROM \(source)")
     statement.bind(key, at: 1)
     guard try statement.step() else { return nil }
