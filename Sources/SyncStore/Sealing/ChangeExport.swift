@@ -5,7 +5,7 @@ import SyncModel
 /// the edits.
 ///
 /// It runs inside the transaction that seals the change sets. Memory is bounded by one batch of
-/// rows.
+/// rows, and a fingerprint for each row of earlier batches that a later one may contain again.
 final class ChangeExport {
   let session: StoreSession
   private let builder: ChangeSetBuilder
