@@ -98,6 +98,13 @@ import Testing
     }
     #expect(try count(plans(1...300).map(\.policies)) >= 20)
     #expect(count(former) == 0)
+    options = Fleet.Options()
+    options.always = .functions
+    let always = try (UInt64(1)...50).map { seed in
+      var plans = RandomPlan(seed: seed, options: options)
+      return try plans.draw().policies
+    }
+    #expect(count(always) == 50)
     func lives(_ features: LifeFeatures) -> [[Int: SyncPolicies]] {
       (UInt64(1)...200).map { LifePlan.random(seed: $0, features: features, steps: 60).policies }
     }
@@ -112,6 +119,17 @@ import Testing
     #expect(plans.count { $0.deletionLimit != nil } >= 40)
     let former = (UInt64(1)...200).map { LifePlan.random(seed: $0, features: .former, steps: 60) }
     #expect(!former.contains { $0.hasLargeEdits || $0.deletionLimit != nil })
+  }
+
+  /// Lives have tables with names that must be quoted.
+  @Test func livesHaveHostileNames() {
+    func count(_ features: LifeFeatures) -> Int {
+      (UInt64(1)...200).count {
+        LifePlan.random(seed: $0, features: features, steps: 60).schema.hasHostileNames
+      }
+    }
+    #expect(count(.all) >= 20)
+    #expect(count(.former) == 0)
   }
 
   /// Columns come to tables whose rows are one register, and go from them.

@@ -99,7 +99,9 @@ struct LifePlan: Sendable {
       }
     }
     if features.contains(.schemas) {
-      plan.addSchema(features.contains(.functions) ? .all : .all.subtracting(.functions))
+      plan.addSchema(
+        features.contains(.functions) ? .all : .all.subtracting(.functions),
+        hasHostileNames: features.contains(.hostileNames))
     }
     // With dice of its own, so that the rest of the history stays the same.
     var ownDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e75_6c6c)
@@ -177,13 +179,15 @@ struct LifePlan: Sendable {
 
   /// Draws random tables, and edits of them between the other steps. Uses its own dice, so that the
   /// rest of the history stays the same.
-  private mutating func addSchema(_ features: FleetFeatures) {
+  private mutating func addSchema(_ features: FleetFeatures, hasHostileNames: Bool) {
     var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c69_6665)
     guard dice.chance(60) else { return }
     var schemas = RandomSchema(seed: dice.word(), features: .all)
     schema = schemas.draw()
     var merging = RandomMerging(seed: dice.word(), features: features)
     merging.drawTypes(&schema)
+    var names = RandomNames(seed: seed, percentage: hasHostileNames ? 25 : 0)
+    names.draw(&schema)
     // The simulation knows the expected values of the other tables only if stamps decide.
     policies = merging.policies(of: Array(0..<Self.maximum), schema).mapValues { drawn in
       var policies = SyncPolicies()

@@ -155,13 +155,16 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   /// Policies with the functions of the library.
   package static let functions = Self(rawValue: 1 << 17)
 
+  /// Random tables with names that must be quoted and are easily taken for others.
+  package static let hostileNames = Self(rawValue: 1 << 18)
+
   /// All kinds.
-  package static let all = Self(rawValue: 1 << 18 - 1)
+  package static let all = Self(rawValue: 1 << 19 - 1)
   /// The kinds before those were added that change what a seed stands for. Histories that failed
   /// before then are repeated with these.
   package static let former = all.subtracting([
     .missingKeys, .updates, .looseTables, .openPrograms, .questions, .halves,
-    .heldEdits, .deletionLimits, .functions,
+    .heldEdits, .deletionLimits, .functions, .hostileNames,
   ])
   /// Each kind by its name on the command line.
   package static let names: [(name: String, feature: Self)] = [
@@ -171,6 +174,6 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
     ("missingKeys", .missingKeys), ("updates", .updates), ("looseTables", .looseTables),
     ("openPrograms", .openPrograms), ("questions", .questions),
     ("halves", .halves), ("heldEdits", .heldEdits), ("deletionLimits", .deletionLimits),
-    ("functions", .functions),
+    ("functions", .functions), ("hostileNames", .hostileNames),
   ]
 }

@@ -109,7 +109,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
 
   /// The features that ``Fleet/Options/always`` may contain.
   package static let optional: FleetFeatures = [
-    .heldEdits, .hostileNames, .killedHalves, .looseTables,
+    .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions,
   ]
 
   /// The features before those were added that change what a seed stands for. Histories that failed

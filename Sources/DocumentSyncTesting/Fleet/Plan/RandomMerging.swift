@@ -7,8 +7,11 @@ struct RandomMerging {
   private var otherDice: Dice
   private var functionDice: Dice
   private let features: FleetFeatures
+  /// Whether devices decide most conflicts by functions of the library.
+  private let prefersFunctions: Bool
 
-  init(seed: UInt64, features: FleetFeatures) {
+  init(seed: UInt64, features: FleetFeatures, always: FleetFeatures = []) {
+    prefersFunctions = always.contains(.functions)
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d65_7267)
     otherDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x626f_7468)
     functionDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6675_6e63)
@@ -78,7 +81,8 @@ struct RandomMerging {
 
   /// Draws the policies of the devices; most devices let stamps decide.
   mutating func policies(of devices: [Int], _ schema: FleetSchema) -> [Int: SyncPolicies] {
-    guard features.contains(.policies), dice.chance(35) else { return [:] }
+    let isChosen = features.contains(.policies) && dice.chance(35)
+    guard isChosen || prefersFunctions else { return [:] }
     var result: [Int: SyncPolicies] = [:]
     for device in devices {
       var policies = SyncPolicies()
@@ -96,8 +100,11 @@ struct RandomMerging {
       (25, .latestWins), (25, .localWins), (20, .remoteWins), (10, .ask),
       (20, .resolve(Self.resolvers[dice.below(Self.resolvers.count)].name)),
     ])
-    guard features.contains(.functions), case .resolve = policy, functionDice.chance(50) else {
-      return policy
+    guard features.contains(.functions) else { return policy }
+    if prefersFunctions {
+      guard functionDice.chance(75) else { return policy }
+    } else {
+      guard case .resolve = policy, functionDice.chance(50) else { return policy }
     }
     let functions = ShippedFunction.allCases
     return .resolve(functions[functionDice.below(functions.count)].rawValue)

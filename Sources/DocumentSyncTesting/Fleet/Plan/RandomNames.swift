@@ -14,6 +14,12 @@ struct RandomNames {
     isDrawn = isChosen && options.features.contains(.hostileNames)
   }
 
+  /// The same for a life, of which `percentage` of a hundred have such names.
+  init(seed: UInt64, percentage: Int) {
+    dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e61_6d65)
+    isDrawn = dice.chance(percentage)
+  }
+
   /// Groups of names that some comparison other than SQLite's takes for one: canonical equivalents,
   /// other case outside of ASCII, the same start, patterns of LIKE.
   private static let families: [[String]] = [

@@ -37,7 +37,8 @@ struct RandomPlan {
     joins.draw(&schema)
     var missing = RandomMissingKeys(seed: seed, features: options.features)
     missing.draw(&schema)
-    var merging = RandomMerging(seed: seed, features: options.features)
+    var merging = RandomMerging(
+      seed: seed, features: options.features, always: options.always)
     merging.drawTypes(&schema)
     var plainKeys = RandomPlainKeys(seed: seed, features: options.features)
     plainKeys.draw(&schema)
