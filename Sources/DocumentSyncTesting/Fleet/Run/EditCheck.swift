@@ -365,7 +365,8 @@ struct EditCheck {
         guard values.0 != values.1 else { return true }
         return mayHaveHad(values.1, values.0, column, table)
           || hasGoneUnseen(values.1, leaving: values.0, column, table)
-          || hasGotNumber(values.0, values.1, column, table)
+          || said.insertedEarlier.contains(other)
+            && hasGotNumber(values.0, values.1, column, table, said)
           || isGone(values.0, column, table)
             && (values.1.kind == .integer || hasCome(values.1, column, table, said))
       }
@@ -421,16 +422,14 @@ struct EditCheck {
   /// Returns whether a row has got a number that referred to no row when the store noticed that its
   /// schema had changed, and sealed a row with that number in its key. It may have gone since.
   private func hasGotNumber(
-    _ said: Value, _ row: Value, _ column: Int, _ table: FleetTable
+    _ value: Value, _ row: Value, _ column: Int, _ table: FleetTable, _ said: SaidChanges
   ) -> Bool {
-    guard noticed > 0, case .integer(let number) = said, case .identity(let identity) = row,
+    guard case .integer(let number) = value, case .identity(let identity) = row,
       let parent = schema.keyTable(of: column, in: table).flatMap(schema.table)
     else { return false }
-    let key = OracleKey(table: parent.name, identity: identity)
-    guard before[key] == nil else { return false }
-    let has = { (row: [Value]) in (parent.localKey == nil ? row.first : row.last) == said }
+    guard before[OracleKey(table: parent.name, identity: identity)] == nil else { return false }
     return keys[parent.name]?[number] == identity
-      || now[key] != nil && tables[parent.name, default: []].contains(where: has)
+      || said.identities[parent.name]?[number] == identity
   }
 
   /// Returns whether a number was plain and still is, since the row that got this key is not shown.

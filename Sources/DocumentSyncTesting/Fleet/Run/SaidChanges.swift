@@ -12,6 +12,8 @@ struct SaidChanges {
   /// The identities of the author's keys by table, each from the first change set that has the key,
   /// of those that were sealed last.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
+  /// The rows that those change sets insert that were sealed earlier.
+  var insertedEarlier: Set<OracleKey> = []
   /// The inserted rows whose number is not said: they are held, and not shown.
   var numberless: Set<OracleKey> = []
 
@@ -24,6 +26,7 @@ struct SaidChanges {
   ///   given their keys to other rows.
   mutating func add(_ sets: [SyncChangeSet], noticed count: Int) {
     sets.prefix(count).forEach { add($0) }
+    insertedEarlier = Set(actions.filter { $0.value.contains(.insert) }.keys)
     let former = identities
     identities = [:]
     sets.dropFirst(count).forEach { add($0) }
