@@ -8,7 +8,7 @@ extension TableAccess {
 
   /// Copies the declared columns that rows had, as the log records them, into a table in which
   /// they are found by the rows' local keys: the first ones, by which other devices know the row, or
-  /// the last ones, if no row had the key before these edits.
+  /// the last ones, if these edits inserted the row.
   func rememberEarlierKeys() throws {
     let names = table.identityPositions.indices.map { "k\($0)" }.joined(separator: ", ")
     let log = table.logName
@@ -100,7 +100,7 @@ extension TableAccess {
   }
 
   /// Returns the declared columns of a row that was deleted, or given another key, since the last
-  /// change set, as they were before (``rememberEarlierKeys()``).
+  /// change set (``rememberEarlierKeys()``).
   func loggedKey(_ key: Int64) throws -> [Value]? {
     let keys = table.identityPositions.indices.map { "k\($0)" }
     let source =

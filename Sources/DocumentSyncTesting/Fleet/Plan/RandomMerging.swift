@@ -11,7 +11,8 @@ struct RandomMerging {
   private let prefersFunctions: Bool
 
   init(seed: UInt64, features: FleetFeatures, always: FleetFeatures = []) {
-    prefersFunctions = always.contains(.functions)
+    prefersFunctions =
+      always.contains(.functions) && features.isSuperset(of: [.functions, .policies])
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d65_7267)
     otherDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x626f_7468)
     functionDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6675_6e63)

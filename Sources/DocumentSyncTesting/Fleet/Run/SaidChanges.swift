@@ -12,7 +12,7 @@ struct SaidChanges {
   /// The identities of the author's keys by table, each from the first change set that has the key,
   /// of those that were sealed last.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
-  /// The rows that those change sets insert that were sealed earlier.
+  /// The rows that the change sets sealed earlier insert.
   var insertedEarlier: Set<OracleKey> = []
   /// The inserted rows whose number is not said: they are held, and not shown.
   var numberless: Set<OracleKey> = []
