@@ -236,16 +236,13 @@ final class ExistenceRule {
   private func rows(referringBy key: ForeignKey, withOneOf count: Int) -> String {
     let child = session.schema[key.child]
     let parent = session.schema[key.parent]
-    // SQLite compares by the parent's collation, not by the child's.
-    let columns = zip(key.columns, key.parentColumns).map { column, name in
-      "\(quoted(child.columns[column].name)) COLLATE \(parent.collation(of: name))"
+    let terms = zip(key.columns, key.parentColumns).enumerated().map { index, pair in
+      child.columns[pair.0].refers(
+        to: count == 1 ? index + 1...index + 1 : 1...count, of: parent.affinity(of: pair.1),
+        collation: parent.collation(of: pair.1))
     }
-    let marks = Array(repeating: "?", count: count).joined(separator: ", ")
-    let match =
-      count == 1
-      ? columns.map { "\($0) = ?" }.joined(separator: " AND ") : "\(columns[0]) IN (\(marks))"
     return "SELECT \(child.keyColumns.map(quoted).joined(separator: ", ")) "
-      + "FROM \(child.quotedName) WHERE \(match)"
+      + "FROM \(child.quotedName) WHERE \(terms.joined(separator: " AND "))"
   }
 
   /// Returns whether logical values in the columns of a reference are plain values: SQLite does not

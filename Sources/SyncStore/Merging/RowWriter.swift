@@ -255,7 +255,7 @@ final class RowWriter {
     for (position, column) in access.table.columns.enumerated() {
       guard !leftAlone.contains(position), let value = row.shownValue(position) else { continue }
       let local = try set.local(value, column)
-      guard local != shown.values[position] else { continue }
+      guard !column.isSame(local, shown.values[position]) else { continue }
       columns.append(position)
       values.append(local)
     }
@@ -288,7 +288,8 @@ final class RowWriter {
         guard let value = row.shownValue(position),
           row.values[position] == row.loadedValues[position]
         else { return false }
-        return try set.local(value, table.columns[position]) != shown.values[position]
+        let column = table.columns[position]
+        return try !column.isSame(set.local(value, column), shown.values[position])
       })
   }
 

@@ -275,7 +275,7 @@ final class WorkingSet {
       return try session.imported(value, column) ?? .null
     }
     if let row = index[RowKey(table: table, identity: identity)], let key = row.localKey {
-      return .integer(key)
+      return column.stored(key: key)
     }
     return try session.imported(value, column) ?? .blob(identity.bytes)
   }

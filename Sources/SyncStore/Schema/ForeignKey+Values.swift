@@ -7,6 +7,28 @@ extension ForeignKey {
   }
 }
 
+extension ColumnSchema {
+  /// Returns the SQL condition that the column refers to one of several values, the parameters of
+  /// the statement with some numbers. It may also be true of others.
+  ///
+  /// SQLite gives the value of a reference the affinity and the collation of the column that it
+  /// refers to (<https://www.sqlite.org/foreignkeys.html>, section 3). If that is a number, `'03'`
+  /// refers to 3; a column without affinity contains what a program has written.
+  func refers(
+    to parameters: ClosedRange<Int>, of other: Affinity, collation: String
+  ) -> String {
+    let isNumber = other != .text && other != .blob
+    let column = affinity == .text && isNumber ? "CAST(\(quoted(name)) AS NUMERIC)" : quoted(name)
+    let values = parameters.flatMap { number in
+      guard affinity == .blob, other != .blob else { return ["?\(number)"] }
+      return ["?\(number)", "CAST(?\(number) AS \(isNumber ? "TEXT" : "NUMERIC"))"]
+    }
+    let term = "\(column) COLLATE \(collation)"
+    return values.count == 1
+      ? "\(term) = \(values[0])" : "\(term) IN (\(values.joined(separator: ", ")))"
+  }
+}
+
 extension TableSchema {
   /// Returns whether a foreign key refers to this table's rows by their identity.
   func identifies(_ key: ForeignKey) -> Bool {
@@ -79,6 +101,11 @@ extension TableSchema {
   /// Returns the collation of a column; BINARY for the local key, which has none.
   func collation(of name: SQLName) -> String {
     columns.first { $0.name.folded == name.folded }?.collation ?? "BINARY"
+  }
+
+  /// Returns the affinity of a column, which may be the local key.
+  func affinity(of name: SQLName) -> ColumnSchema.Affinity {
+    columns.first { $0.name.folded == name.folded }?.affinity ?? .integer
   }
 
   /// Returns a row's local value of a column; the column may be the local key.

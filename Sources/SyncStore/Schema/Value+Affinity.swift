@@ -3,12 +3,19 @@ import SyncModel
 
 extension Value {
   /// Returns the integer key in a value, or `nil` if it has none. A reference may be stored as text
-  /// or as a double if its column has another affinity.
+  /// or as a double if its column has another affinity: `'3'`, `' 3'` and `'3.0'` refer to row 3.
+  ///
+  /// <https://www.sqlite.org/foreignkeys.html>, section 3
   static func key(_ value: Value) -> Int64? {
     switch value {
     case .integer(let key): key
     case .real(let real): Int64(exactly: real)
-    case .text(let text): Int64(String(decoding: text, as: UTF8.self))
+    case .text(let text):
+      switch number(text) {
+      case .integer(let key): key
+      case .real(let real): Int64(exactly: real)
+      default: nil
+      }
     case .null, .blob, .identity: nil
     }
   }

@@ -214,7 +214,7 @@ final class StoreSession {
     case .counter: return column.number(value)
     case .key(let table):
       guard case .identity(let row) = value else { return value }
-      return try access(table).localKey(of: row).map { .integer($0) }
+      return try access(table).localKey(of: row).map(column.stored(key:))
     }
   }
 

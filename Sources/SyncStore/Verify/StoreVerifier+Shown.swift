@@ -107,7 +107,8 @@ private final class ShownComparison {
     if let shown = row.shown {
       for (position, column) in table.columns.enumerated() {
         guard let value = row.shownValue(position),
-          try set.local(value, column).stored(with: column.affinity) != shown.values[position]
+          try !column.isSame(
+            set.local(value, column).stored(with: column.affinity), shown.values[position])
         else { continue }
         note(
           .shownDiffers, "A row shows a wrong value.", ", column \(column.name)")

@@ -83,6 +83,7 @@ final class StoreVerifier {
       leaveOut("the rows, since the bookkeeping is damaged.")
       return finished()
     }
+    excuseExcludedTables(session.schema)
     noteUnsuitableTables(session.schema)
     try guarded("docsync_meta") { try noteHeldEdits(session) }
     try step()
@@ -238,12 +239,24 @@ final class StoreVerifier {
 
   private func checkForeignKeys() throws {
     do {
+      let tables = try ProgramDefinitions.tables(database)
       for row in try foreignKeyRows() {
-        let table: SQLName = row["table"]
+        let (table, parent): (SQLName, SQLName) = (row["table"], row["parent"])
+        let count: Int = row["count"]
+        let rows = count == 1 ? "1 row refers to" : "\(count) rows refer to"
+        guard tables.contains(where: parent.isSame(as:)) else {
+          // No device has such a row, and the references are values like others.
+          result.report.findings.append(
+            VerifyReport.Finding(
+              .foreignKeysBroken, table: table, "\(rows) “\(parent)”, which does not exist.",
+              severity: .note,
+              remedy: "Create the table, or remove the foreign key from the definition."))
+          continue
+        }
         note(
           .foreignKeysBroken, table,
-          "\(row["count"] as Int) rows refer to rows of “\(row["parent"] as SQLName)” that are not "
-            + "there.")
+          "\(rows) \(count == 1 ? "a row" : "rows") of “\(parent)” that "
+            + "\(count == 1 ? "is" : "are") not there.")
       }
     } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
       note(
@@ -273,6 +286,22 @@ final class StoreVerifier {
           return []
         }
       }
+    }
+  }
+
+  /// Says of excluded tables that nothing puts their references to deleted rows in line.
+  private func excuseExcludedTables(_ schema: StoreSchema) {
+    let excluded = schema.leftOut.filter { $0.value == .excluded }.keys
+    result.report.findings = result.report.findings.map { finding in
+      guard finding.kind == .foreignKeysBroken, let table = finding.table,
+        excluded.contains(where: table.isSame(as:))
+      else { return finding }
+      var finding = finding
+      finding.severity = .note
+      finding.remedy =
+        "The table stays on this device, and so do its references to rows that another device has "
+        + "deleted. Delete its rows, or let them refer to others: a new row may get such a number."
+      return finding
     }
   }
 

@@ -34,10 +34,13 @@ extension FleetDevice {
     var missing = gone.subtracting(try journaled())
     if !missing.isEmpty { missing.subtract(values(of: published())) }
     if !missing.isEmpty {
-      // The row of another device may have the same value, such as the default of an added column, without
-      // having been given it.
+      // The row of another device may have the same value without having been given it. No program
+      // has written the default of an added column.
       let shown = try VisibleRows(program, schema: version).read()
-      missing = missing.filter { shown[$0.row]?[$0.column] != $0.value }
+      missing = missing.filter {
+        shown[$0.row]?[$0.column] != $0.value
+          && defaults[$0.row.table]?[$0.column] != $0.value
+      }
     }
     guard missing.isEmpty else {
       throw FleetFailure(

@@ -75,6 +75,7 @@ extension FleetDevice {
     else { return }
     let value = try scratch.defaultValue(of: position, in: table)
     arrived[name, default: [:]][column.name] = value
+    defaults[name, default: [:]][column.name] = value
     for key in shown.keys where key.table == name { shown[key]?[column.name] = value }
   }
 }

@@ -24,6 +24,8 @@ final class FleetDevice {
   var hasDropped = false
   /// The columns that were added since the last synchronization, by table, with their defaults.
   var arrived: [SQLName: [SQLName: Value]] = [:]
+  /// The defaults of all columns that were added on this device.
+  var defaults: [SQLName: [SQLName: Value]] = [:]
   /// The oracle's database for questions about single rows.
   var scratch: OracleScratch { didSet { expected = nil } }
   /// The record of keys that the program has changed since the last synchronization.
