@@ -99,6 +99,36 @@ import Testing
     }
   }
 
+  /// The row that had a number and its values for a time is followed, and not the one that has got
+  /// such values.
+  @Test func theWayOfTheRowIsFollowedFromItsLastValues() throws {
+    let devices = try devices(
+      Child(columns: "no INTEGER PRIMARY KEY, tag INTEGER REFERENCES tag", shown: []), in: scratch)
+    try devices[0].run(
+      """
+      \(Self.off) INSERT INTO item VALUES (1, 2); INSERT INTO tag VALUES (2, 'b');
+      UPDATE tag SET name = 'x' WHERE id = 2; INSERT INTO tag VALUES (9, 'c');
+      UPDATE tag SET name = 'e' WHERE id = 9; UPDATE tag SET name = 'c' WHERE id = 2;
+      UPDATE tag SET id = 5 WHERE id = 2; UPDATE tag SET name = 'd' WHERE id = 5;
+      """)
+    try converge(devices, "SELECT no, name FROM item JOIN tag ON tag.id = item.tag", ["1|d"])
+  }
+
+  /// A row that was known before, and had other values for a time, is no new one.
+  @Test func aRowThatGotItsValuesBackWasKnownBefore() throws {
+    let child = Child(
+      columns: "no INTEGER PRIMARY KEY, tag INTEGER REFERENCES tag ON UPDATE CASCADE", shown: [])
+    let devices = try devices(child, in: scratch)
+    try devices[0].run("INSERT INTO tag VALUES (1, 'a'); INSERT INTO item VALUES (1, 1)")
+    try converge(devices)
+    try devices[0].run(
+      """
+      UPDATE tag SET name = 'x'; UPDATE tag SET name = 'a'; UPDATE tag SET id = 2;
+      UPDATE tag SET name = 'b'; \(Self.off) DELETE FROM tag; INSERT INTO tag VALUES (7, 'a');
+      """)
+    try converge(devices, "SELECT no, name FROM item JOIN tag ON tag.id = item.tag", ["1|a"])
+  }
+
   /// A change of case alone is no other value: the row came in these edits.
   @Test func aRowWhoseCaseChangedCameAsWell() throws {
     let child = Child(

@@ -25,12 +25,15 @@ extension TableAccess {
     let match = table.identityPositions.enumerated().map {
       "e.k\($0) = i.k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
     }
+    // A row that these edits gave its former values again had them before.
+    let known = match.map { $0.replacing("e.k", with: "f.k") }.joined(separator: " AND ")
     let given = try Int64.fetchSet(
       session.database,
       sql: """
         SELECT e.identity FROM (SELECT \(names), min(seq) AS seq FROM \(log) \
         WHERE op = \(CaptureTriggers.Entry.insert.rawValue) GROUP BY \(collatedKeys)) AS i \
-        CROSS JOIN \(earlierKeys) AS e ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq
+        CROSS JOIN \(earlierKeys) AS e ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq \
+        AND NOT EXISTS (SELECT 1 FROM \(earlierKeys) AS f WHERE \(known) AND f.seq < i.seq)
         """)
     if !given.isEmpty {
       try session.goneKeys.withList(of: given) { given in
@@ -124,8 +127,15 @@ extension TableAccess {
     ).intersection(keys)
   }
 
-  /// The number of the first entry in the log for a row that had a local key before it.
+  /// The number of the entry in the log from which ``loggedKey(_:)`` takes the declared columns.
   func firstEntry(ofLocalKey key: Int64) throws -> Int64? {
+    if remembersEarlierKeys {
+      let statement = try statement(
+        "SELECT seq FROM \(earlierKeys) WHERE identity = ? AND seq IS NOT NULL")
+      statement.bind(key, at: 1)
+      defer { statement.reset() }
+      if try statement.step() { return statement.integer(at: 0) }
+    }
     let statement = try statement(
       "SELECT seq FROM \(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1")
     statement.bind(key, at: 1)
