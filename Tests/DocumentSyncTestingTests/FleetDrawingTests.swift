@@ -70,6 +70,31 @@ import Testing
     #expect(plans.count { $0.migrations.contains(where: \.isNewTable) } >= 10)
   }
 
+  /// References to integer keys have columns of texts and of any type, and numbers in several forms.
+  @Test func referencesHaveOtherAffinities() throws {
+    func columns(_ schema: FleetSchema) -> [(type: FleetColumn.DataType, forms: [String])] {
+      schema.tables.flatMap { table in
+        table.references.compactMap { reference in
+          let column = table.columns[reference.columns[0]]
+          guard let key = schema.table(reference.parent)?.integerKey,
+            reference.parentColumns == [key], column.type != .integer
+          else { return nil }
+          return (column.type, column.forms(of: "3"))
+        }
+      }
+    }
+    let drawn = try plans(1...300).map { columns($0.schema) }.filter { !$0.isEmpty }
+    #expect(drawn.count >= 20)
+    #expect(Set(drawn.flatMap { $0 }.map(\.type)) == [.text, .any])
+    #expect(drawn.flatMap { $0 }.allSatisfy { Set($0.forms).count > 3 })
+    var options = Fleet.Options()
+    options.features = .former
+    for seed in UInt64(1)...300 {
+      var plans = RandomPlan(seed: seed, options: options)
+      #expect(try columns(plans.draw().schema).isEmpty)
+    }
+  }
+
   /// Histories that are to stay as they were have nothing of it.
   @Test func formerHistoriesStayAsTheyWere() throws {
     var options = Fleet.Options()

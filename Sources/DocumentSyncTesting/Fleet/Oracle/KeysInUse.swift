@@ -30,7 +30,7 @@ struct KeysInUse {
   func isFollowing(_ values: [Value], _ columns: [Int], _ table: FleetTable) -> Bool {
     zip(columns, values).contains { column, value in
       guard table.key.contains(column), let parent = schema.keyTable(of: column, in: table),
-        case .integer(let key) = value
+        let key = value.referredNumber
       else { return false }
       return rows[parent]?[key] == nil && formerKeys[parent]?[key] != nil
     }

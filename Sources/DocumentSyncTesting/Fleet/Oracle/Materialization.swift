@@ -300,7 +300,7 @@ struct Materialization {
   /// key before syncing began.
   private func defaultValue(_ column: Int, _ table: FleetTable) throws -> Value {
     let value = try scratch.defaultValue(of: column, in: table)
-    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value
+    guard let parent = schema.keyTable(of: column, in: table), let key = value.referredNumber
     else { return value }
     return .identity(state.original(of: key, in: parent))
   }

@@ -17,7 +17,7 @@ struct VisibleRows {
   /// leads to the row that had it.
   var formerKeys: [SQLName: [Int64: RowIdentity]] = [:]
   /// The values that the store treats as plain numbers and not as keys, by row and column.
-  private var plain: [OracleKey: [Int: Value]] = [:]
+  private var plain: [OracleKey: [Int: Int64]] = [:]
 
   init(_ database: FleetSQLite, schema: FleetVersion) throws {
     self.database = database
@@ -60,17 +60,17 @@ struct VisibleRows {
         }
       }
       let key = OracleKey(table: table.name, identity: RowIdentity(bytes: identity))
-      for (bit, integer) in Self.integers(cells) where bit < names.count {
+      for (bit, number) in Self.numbers(cells) where bit < names.count {
         guard let position = table.position(of: names[bit]) else { continue }
-        plain[key, default: [:]][position] = .integer(integer)
+        plain[key, default: [:]][position] = number
       }
     }
   }
 
-  /// Returns the integers among the stored cells of a row, by bit. Each cell is a bit as a varint,
+  /// Returns the numbers among the stored cells of a row, by bit. Each cell is a bit as a varint,
   /// a kind, and then a varint, or a length and that number of bytes.
-  private static func integers(_ bytes: [UInt8]) -> [(bit: Int, value: Int64)] {
-    var found: [(bit: Int, value: Int64)] = []
+  private static func numbers(_ bytes: [UInt8]) -> [(bit: Int, number: Int64)] {
+    var found: [(bit: Int, number: Int64)] = []
     var index = 0
     func varint() -> UInt64 {
       var value: UInt64 = 0
@@ -91,8 +91,16 @@ struct VisibleRows {
       switch kind {
       case .null: break
       case .integer: found.append((bit, Int64(bitPattern: varint())))
-      case .real: _ = varint()
-      case .text, .blob, .identity: index += Int(varint())
+      case .real:
+        if let number = Value.real(Double(bitPattern: varint())).referredNumber {
+          found.append((bit, number))
+        }
+      case .text:
+        let count = Int(varint())
+        let text = Value.text(Array(bytes[index..<index + count]))
+        if let number = text.referredNumber { found.append((bit, number)) }
+        index += count
+      case .blob, .identity: index += Int(varint())
       }
     }
     return found
@@ -125,10 +133,10 @@ struct VisibleRows {
   mutating func addPlain(among rows: [OracleKey: [SQLName: Value]]) {
     for (key, cells) in rows {
       guard let table = schema.table(key.table) else { continue }
-      for (name, value) in cells where value.kind == .integer {
+      for (name, value) in cells where value.referredNumber != nil {
         guard let column = table.position(of: name), schema.keyTable(of: column, in: table) != nil
         else { continue }
-        plain[key, default: [:]][column] = value
+        plain[key, default: [:]][column] = value.referredNumber
       }
     }
   }
@@ -172,7 +180,7 @@ struct VisibleRows {
         // A row whose key contains a former key gives way to an existing row.
         if rows[key] != nil, keys.isFollowing(values, columns, table) { continue }
         for (index, column) in columns.enumerated().dropFirst(table.key.count)
-        where plain[key]?[column] == values[index] {
+        where isPlain(values[index], column, key) {
           logical[index] = values[index]
         }
         rows[key] = Dictionary(
@@ -193,11 +201,16 @@ struct VisibleRows {
       var candidate = logical
       candidate[index] = values[index]
       let key = key(Array(candidate.prefix(count)), table)
-      guard plain[key]?[columns[index]] == values[index] else { continue }
+      guard isPlain(values[index], columns[index], key) else { continue }
       logical = candidate
       return key
     }
     return key(Array(logical.prefix(count)), table)
+  }
+
+  /// Returns whether the store treats a value of a row as a plain number.
+  private func isPlain(_ value: Value, _ column: Int, _ row: OracleKey) -> Bool {
+    plain[row]?[column].map { $0 == value.referredNumber } ?? false
   }
 
   private func key(_ values: [Value], _ table: FleetTable) -> OracleKey {
@@ -212,7 +225,7 @@ struct VisibleRows {
   private func logicalValue(
     _ value: Value, column: Int, _ table: FleetTable, _ keys: KeysInUse
   ) -> Value {
-    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value
+    guard let parent = schema.keyTable(of: column, in: table), let key = value.referredNumber
     else { return value }
     if schema.table(parent)?.localKey != nil {
       return declaredIdentity(of: key, in: parent, keys).map { .identity($0) } ?? value

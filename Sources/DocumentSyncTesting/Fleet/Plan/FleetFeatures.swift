@@ -101,6 +101,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Tables that cannot be synchronized, since they have no primary key.
   package static let looseTables = FleetFeatures(rawValue: 1 << 59)
 
+  /// References to integer keys from columns of texts, or of any type.
+  package static let affinities = FleetFeatures(rawValue: 1 << 60)
+
   /// Policies with the functions of the library.
   package static let functions = FleetFeatures(rawValue: 1 << 13)
 
@@ -109,7 +112,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
 
   /// The features that ``Fleet/Options/always`` may contain.
   package static let optional: FleetFeatures = [
-    .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions,
+    .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions, .affinities,
   ]
 
   /// The features before those were added that change what a seed stands for. Histories that failed
@@ -117,7 +120,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
     .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
-    .hostileNames, .killedHalves, .looseTables, .functions,
+    .hostileNames, .killedHalves, .looseTables, .functions, .affinities,
   ])
 
   /// The features by name.
@@ -139,6 +142,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("heldEdits", .heldEdits),
     ("halves", .halves), ("leastReals", .leastReals), ("hostileNames", .hostileNames),
     ("killedHalves", .killedHalves), ("looseTables", .looseTables),
-    ("functions", .functions),
+    ("functions", .functions), ("affinities", .affinities),
   ]
 }

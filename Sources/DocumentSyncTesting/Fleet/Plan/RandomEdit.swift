@@ -288,7 +288,7 @@ struct RandomEdit {
           ? dice.pick(["''", "''", "'none'"]) : dice.pick(["0", "0", "-1", "77"])
       }
       if !table.key.contains(column), dice.chance(20) { return "NULL" }
-      return dice.pick(referred(reference, column))
+      return dice.pick(referred(reference, table.columns[column], column))
     }
     if let parent = schema.references(of: table).first(where: { $0.columns == [column] })?.parent {
       // The column refers to rows only because of other columns, so give it only keys of existing
@@ -323,12 +323,17 @@ struct RandomEdit {
   }
 
   /// Returns the values that a reference can have.
-  private func referred(_ reference: FleetReference, _ column: Int) -> [String] {
+  private func referred(
+    _ reference: FleetReference, _ own: FleetColumn, _ column: Int
+  ) -> [String] {
     guard let parent = schema.table(reference.parent),
       let position = reference.columns.firstIndex(of: column)
     else { return ["NULL"] }
     let target = reference.parentColumns[position]
-    return parent.key.contains(target) || parent.localKey == target
-      ? keys(parent.columns[target]) : Self.literals(parent.columns[target].type)
+    guard parent.key.contains(target) || parent.localKey == target else {
+      return Self.literals(parent.columns[target].type)
+    }
+    let keys = keys(parent.columns[target])
+    return parent.integerKey == target ? keys.flatMap(own.forms(of:)) : keys
   }
 }

@@ -42,6 +42,8 @@ struct RandomPlan {
     merging.drawTypes(&schema)
     var plainKeys = RandomPlainKeys(seed: seed, features: options.features)
     plainKeys.draw(&schema)
+    var affinities = RandomAffinities(seed: seed, options: options)
+    affinities.draw(&schema)
     names.draw(&schema)
     var loose = RandomLooseTables(seed: seed, options: options, &names)
     loose.draw(&schema)

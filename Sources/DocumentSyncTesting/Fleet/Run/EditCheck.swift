@@ -193,7 +193,7 @@ struct EditCheck {
         let values = IdentityEncoding.values(of: key.identity, count: table.key.count)
       else { return false }
       let isPlain = zip(table.key, values).contains { column, value in
-        value.kind == .integer && schema.keyTable(of: column, in: table) != nil
+        value.referredNumber != nil && schema.keyTable(of: column, in: table) != nil
       }
       guard isPlain else { return false }
       if (values + held.cells.values.map(\.value)).contains(.identity(row.identity)) { return true }
@@ -368,7 +368,7 @@ struct EditCheck {
           || said.insertedEarlier.contains(other)
             && hasGotNumber(values.0, values.1, column, table, said)
           || isGone(values.0, column, table)
-            && (values.1.kind == .integer || hasCome(values.1, column, table, said))
+            && (values.1.referredNumber != nil || hasCome(values.1, column, table, said))
       }
     }
   }
@@ -397,7 +397,7 @@ struct EditCheck {
   private func mayHaveHad(
     _ number: Value, _ said: Value, _ column: Int, _ table: FleetTable
   ) -> Bool {
-    guard leave.wasEditedFreely, case .integer = number, case .identity(let identity) = said,
+    guard leave.wasEditedFreely, number.referredNumber != nil, case .identity(let identity) = said,
       let parent = schema.keyTable(of: column, in: table),
       schema.table(parent)?.localKey != nil
     else { return false }
@@ -411,7 +411,7 @@ struct EditCheck {
   private func hasGoneUnseen(
     _ row: Value, leaving said: Value, _ column: Int, _ table: FleetTable
   ) -> Bool {
-    guard leave.wasEditedFreely, case .integer(let number) = said,
+    guard leave.wasEditedFreely, let number = said.referredNumber,
       case .identity(let identity) = row, let parent = schema.keyTable(of: column, in: table),
       leave.unseen.contains(parent), schema.table(parent)?.localKey != nil
     else { return false }
@@ -424,7 +424,7 @@ struct EditCheck {
   private func hasGotNumber(
     _ value: Value, _ row: Value, _ column: Int, _ table: FleetTable, _ said: SaidChanges
   ) -> Bool {
-    guard case .integer(let number) = value, case .identity(let identity) = row,
+    guard let number = value.referredNumber, case .identity(let identity) = row,
       let parent = schema.keyTable(of: column, in: table).flatMap(schema.table)
     else { return false }
     guard before[OracleKey(table: parent.name, identity: identity)] == nil else { return false }
@@ -436,7 +436,7 @@ struct EditCheck {
   private func isPlainStill(
     _ before: Value?, _ now: Value, _ column: Int, _ table: FleetTable
   ) -> Bool {
-    guard case .integer? = before, case .identity(let identity) = now,
+    guard before?.referredNumber != nil, case .identity(let identity) = now,
       let parent = schema.keyTable(of: column, in: table)
     else { return false }
     return hidden.contains(OracleKey(table: parent, identity: identity))
