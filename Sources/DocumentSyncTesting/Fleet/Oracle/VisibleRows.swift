@@ -257,6 +257,33 @@ struct VisibleRows {
     return result
   }
 
+  /// Returns rows with references in place of plain numbers, where the bookkeeping cannot tell them
+  /// apart: a row's own value is a number that refers to a row without a number of its own, and the
+  /// stand-in of that row has the same number on this device.
+  ///
+  /// - Parameters:
+  ///   - rows: The result of ``read()``.
+  ///   - expected: The rows as the oracle shows them.
+  ///   - state: The rows' own values.
+  func withStandIns(
+    _ rows: [OracleKey: [SQLName: Value]], expecting expected: [OracleKey: [SQLName: Value]],
+    _ state: LogicalState
+  ) -> [OracleKey: [SQLName: Value]] {
+    var rows = rows
+    for (key, shown) in rows {
+      guard let table = schema.table(key.table) else { continue }
+      for (name, value) in shown {
+        guard let number = value.referredNumber, let column = table.position(of: name),
+          let parent = schema.keyTable(of: column, in: table),
+          state.rows[key]?.cells[name]?.shown == value,
+          let standIn = expected[key]?[name], standIn == .identity(identity(of: number, in: parent))
+        else { continue }
+        rows[key]?[name] = standIn
+      }
+    }
+    return rows
+  }
+
   /// Returns the identity of the row with an integer key. Without an entry it is the identity from
   /// before syncing.
   func identity(of key: Int64, in table: SQLName) -> RowIdentity {
