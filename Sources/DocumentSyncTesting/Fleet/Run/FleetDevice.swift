@@ -172,7 +172,9 @@ final class FleetDevice {
   /// Records the changes to rows that opening the store has made. Opening seals the edits before
   /// the change of the schema, whose effects on other rows are not edits.
   private func noteChanges(since former: FormerRows) throws {
-    let reader = former.naming(try VisibleRows(program, schema: version), shown: shown.keys)
+    let reader = try former.naming(
+      VisibleRows(program, schema: version), shown: shown.keys,
+      keys: moves.numbers(besides: shownKeys))
     let now = try reader.read()
     let rows = reader.logical(former.tables)
     for (key, row) in rows {

@@ -14,10 +14,15 @@ struct FormerRows {
   /// Returns a reader that gives these rows and those of a later reader the same identities, those
   /// that sealing has given to new rows since. A value that was the key of a row deleted by earlier
   /// edits refers to that row, whether or not the edits are sealed at that time.
-  func naming(_ later: VisibleRows, shown: some Sequence<OracleKey>) -> VisibleRows {
+  ///
+  /// - Parameter keys: The integer keys that rows with declared columns had, or have got and lost.
+  func naming(
+    _ later: VisibleRows, shown: some Sequence<OracleKey>, keys: [SQLName: [Int64: RowIdentity]]
+  ) -> VisibleRows {
     var reader = later
     reader.addMissing(from: self.reader)
     reader.addOriginals(among: shown)
+    reader.formerKeys = keys
     return reader
   }
 }
