@@ -114,21 +114,6 @@ import Testing
     try converge(devices, "SELECT no, name FROM item JOIN tag ON tag.id = item.tag", ["1|d"])
   }
 
-  /// A row that was known before, and had other values for a time, is no new one.
-  @Test func aRowThatGotItsValuesBackWasKnownBefore() throws {
-    let child = Child(
-      columns: "no INTEGER PRIMARY KEY, tag INTEGER REFERENCES tag ON UPDATE CASCADE", shown: [])
-    let devices = try devices(child, in: scratch)
-    try devices[0].run("INSERT INTO tag VALUES (1, 'a'); INSERT INTO item VALUES (1, 1)")
-    try converge(devices)
-    try devices[0].run(
-      """
-      UPDATE tag SET name = 'x'; UPDATE tag SET name = 'a'; UPDATE tag SET id = 2;
-      UPDATE tag SET name = 'b'; \(Self.off) DELETE FROM tag; INSERT INTO tag VALUES (7, 'a');
-      """)
-    try converge(devices, "SELECT no, name FROM item JOIN tag ON tag.id = item.tag", ["1|a"])
-  }
-
   /// A change of case alone is no other value: the row came in these edits.
   @Test func aRowWhoseCaseChangedCameAsWell() throws {
     let child = Child(

@@ -407,7 +407,7 @@ final class KeptRows {
     var found: [RowIdentity: [Int: Value]] = [:]
     while try reading.step() {
       let cells = try KeptCells.decode(reading.bytes(at: 1)).filter {
-        columns.contains($0.column) && Value.key($0.value) != nil
+        columns.contains($0.column) && table.columns[$0.column].key($0.value) != nil
       }
       guard !cells.isEmpty else { continue }
       found[RowIdentity(bytes: reading.bytes(at: 0))] = Dictionary(

@@ -47,7 +47,7 @@ final class PlainKeys {
 
   /// Records a plain value, if it is an integer in a column that stands for keys.
   func note(_ value: Value, in column: ColumnSchema) throws {
-    guard case .key(let table) = column.domain, let key = Value.key(value),
+    guard case .key(let table) = column.domain, let key = column.key(value),
       try !keys(of: table).contains(key)
     else { return }
     known[table]?.insert(key)

@@ -115,7 +115,8 @@ final class CollidingRows {
       let row = try set.row(RowKey(table: table.id, identity: try access.identity(ofKey: key)))
       row.isEdited = true
       // Bookkeeping has the value of a cell that is shown in another way in the whole store.
-      guard row.values[cell.column].flatMap(Value.key) == cell.placeholder else { continue }
+      guard row.values[cell.column].flatMap(table.columns[cell.column].key) == cell.placeholder
+      else { continue }
       row.values[cell.column] = try logical(cell, table, mapping, set.session)
     }
   }
@@ -124,7 +125,7 @@ final class CollidingRows {
     _ cell: Cell, _ table: TableSchema, _ mapping: KeyMapping, _ session: StoreSession
   ) throws -> Value {
     guard case .key(let parent) = table.columns[cell.column].domain,
-      let number = Value.key(cell.value)
+      let number = table.columns[cell.column].key(cell.value)
     else { return cell.value }
     let name = session.schema[parent].quotedName
     let key = quoted(session.schema[parent].localKey ?? "rowid")

@@ -166,7 +166,7 @@ final class DatabaseMerge {
   ) throws -> Set<Int> {
     var found: Set<Int> = []
     for (position, column) in table.columns.enumerated() where !moved.contains(position) {
-      guard case .key(let parent) = column.domain, let number = Value.key(values[position]),
+      guard case .key(let parent) = column.domain, let number = column.key(values[position]),
         try session.access(parent).hasRow(localKey: number),
         try readers[parent]?.record([.integer(number)]) == nil
       else { continue }

@@ -161,7 +161,7 @@ struct PlainRowExchange {
       for column in child.columns where column.domain == .key(of: table.id) {
         let reading = try access.statement(
           "SELECT \(child.keyColumns.map(quoted).joined(separator: ", ")) "
-            + "FROM \(child.quotedName) WHERE \(quoted(column.name)) = ?")
+            + "FROM \(child.quotedName) WHERE \(quoted(column.name)) = CAST(? AS NUMERIC)")
         for key in keys {
           reading.bind(key, at: 1)
           var found: [[Value]] = []

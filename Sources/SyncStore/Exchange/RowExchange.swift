@@ -274,10 +274,10 @@ struct RowExchange {
       guard let key = try access.key(of: identity), let row = try access.row(key) else { continue }
       for (column, value) in cells.sorted(by: { $0.key < $1.key }) {
         guard case .key(let id) = table.columns[column].domain,
-          mapping.isMapped(session.schema[id]), let plain = Value.key(value),
+          mapping.isMapped(session.schema[id]), let plain = table.columns[column].key(value),
           let moved = try Int64.fetchOne(
             database, sql: "SELECT new FROM \(KeyMapping.keys(id)) WHERE old = ?",
-            arguments: [plain]), Value.key(row.values[column]) == moved
+            arguments: [plain]), table.columns[column].key(row.values[column]) == moved
         else { continue }
         let statement = try access.update([column])
         for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }
@@ -333,7 +333,7 @@ struct RowExchange {
     let reading = try SQLStatement(
       "SELECT \(names.map { "t.\($0)" }.joined(separator: ", ")) "
         + "FROM main.\(table.quotedName) AS t JOIN \(whole(table)) AS s ON \(join) "
-        + "WHERE t.\(name) = ?1 AND s.\(name) = ?1 AND NOT EXISTS (SELECT 1 FROM \(whole(parent)) "
+        + "WHERE t.\(name) = CAST(?1 AS NUMERIC) AND s.\(name) = CAST(?1 AS NUMERIC) AND NOT EXISTS (SELECT 1 FROM \(whole(parent)) "
         + "AS p WHERE p.\(quoted(parent.localKey ?? "rowid")) = ?1)", on: database)
     reading.bind(key, at: 1)
     var found: [StoreSession.PlainCell] = []

@@ -210,7 +210,7 @@ struct RowsWithoutKey {
       }
       try entries(of: table, where: "1") { entry in
         guard let value = entry.local.first(where: { $0.column == place })?.value,
-          let number = Value.key(value).flatMap({ numbers[$0] })
+          let number = there.columns[column].key(value).flatMap({ numbers[$0] })
         else { return }
         statement.bind(number, at: 1)
         statement.bind(entry.rowid, at: 2)
@@ -229,7 +229,10 @@ struct RowsWithoutKey {
       let parent = new[key.parent]
       let columns = key.columns.map { "c.\(quoted(there.columns[$0].name))" }
       let isPresent = columns.map { "\($0) NOT NULL" }.joined(separator: " AND ")
-      let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
+      let match = zip(key.parentColumns, key.columns).map { name, column in
+        "p.\(quoted(name)) = "
+          + there.columns[column].compared(with: parent.affinity(of: name), row: "c")
+      }
       let isOrphan =
         "EXISTS (SELECT 1 FROM main.\(there.quotedName) AS c WHERE c.\(rowid) = a.placed "
         + "AND \(isPresent) AND NOT EXISTS (SELECT 1 FROM main.\(parent.quotedName) AS p "

@@ -137,7 +137,7 @@ extension ExistenceRule {
   private func defaultValue(of column: Int, _ table: TableSchema) throws -> Value {
     let value = try set.absentValues.values(of: table)[column]
     guard case .key(let parent) = table.columns[column].domain,
-      let key = Value.key(value)
+      let key = table.columns[column].key(value)
     else { return value }
     return .identity(
       RowIdentity(

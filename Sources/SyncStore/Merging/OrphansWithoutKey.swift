@@ -96,7 +96,11 @@ struct OrphansWithoutKey {
     let table = access.table
     guard let rowid = table.rowidName else { return [] }
     let columns = reference.columns.map { "c.\(quoted(table.columns[$0].name))" }
-    let match = zip(reference.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
+    let parent = session.schema[reference.parent]
+    let match = zip(reference.parentColumns, reference.columns).map { name, column in
+      "p.\(quoted(name)) = "
+        + table.columns[column].compared(with: parent.affinity(of: name), row: "c")
+    }
     let names = [rowid] + table.columns.map { quoted($0.name) }
     let reading = try access.statement(
       "SELECT \(names.map { "c.\($0)" }.joined(separator: ", ")) FROM main.\(table.quotedName) AS c "
@@ -148,7 +152,7 @@ struct OrphansWithoutKey {
     let isByNumber =
       reference.parentColumns.map(\.folded) == [parent.table.localKey?.folded].compactMap(\.self)
     // The number of a row that is not in its table stands for no row any more.
-    let gone = isByNumber ? Value.key(local[0]).flatMap { left[reference.parent]?[$0] } : nil
+    let gone = isByNumber ? columns[0].key(local[0]).flatMap { left[reference.parent]?[$0] } : nil
     var next = gone ?? parent.table.identity(for: logical, of: reference)
     var seen: Set<RowIdentity> = []
     while let row = next, seen.insert(row).inserted {

@@ -255,7 +255,7 @@ final class RowWriter {
     for (position, column) in access.table.columns.enumerated() {
       guard !leftAlone.contains(position), let value = row.shownValue(position) else { continue }
       let local = try set.local(value, column)
-      guard !column.isSame(local, shown.values[position]) else { continue }
+      guard !column.shows(value, local, as: shown.values[position]) else { continue }
       columns.append(position)
       values.append(local)
     }
@@ -289,7 +289,7 @@ final class RowWriter {
           row.values[position] == row.loadedValues[position]
         else { return false }
         let column = table.columns[position]
-        return try !column.isSame(set.local(value, column), shown.values[position])
+        return try !column.shows(value, set.local(value, column), as: shown.values[position])
       })
   }
 

@@ -7,25 +7,55 @@ extension ForeignKey {
   }
 }
 
+/// References are compared by the affinity and the collation of the referred column
+/// (<https://www.sqlite.org/foreignkeys.html>, section 3).
 extension ColumnSchema {
+  /// Returns the integer key of the row to which a local value refers; `nil` if it can refer to
+  /// none. In the row's own key only the plain form refers, since rows are found by it.
+  func key(_ value: Value) -> Int64? {
+    isIdentity ? Value.key(value) : Value.referredKey(value)
+  }
+
+  /// Returns the number of a row that a reference refers to, as the column stores it.
+  func stored(key: Int64) -> Value {
+    Value.integer(key).applying(affinity).stored(with: affinity)
+  }
+
+  /// Returns whether a column shows a logical value: the local value for it, or another form of the
+  /// same reference, such as `'03'` in place of `'3'`.
+  func shows(_ logical: Value, _ local: Value, as shown: Value) -> Bool {
+    if local == shown { return true }
+    guard isKeyed, case .identity = logical, let key = key(local) else { return false }
+    return key == self.key(shown)
+  }
+
   /// Returns the SQL condition that the column refers to one of several values, the parameters of
   /// the statement with some numbers. It may also be true of others.
   ///
-  /// SQLite gives the value of a reference the affinity and the collation of the column that it
-  /// refers to (<https://www.sqlite.org/foreignkeys.html>, section 3). If that is a number, `'03'`
-  /// refers to 3; a column without affinity contains what a program has written.
+  /// - Parameter row: The name of the row in the statement.
   func refers(
-    to parameters: ClosedRange<Int>, of other: Affinity, collation: String
+    to parameters: ClosedRange<Int>, of other: Affinity, collation: String, row: String? = nil
   ) -> String {
+    let column = (row.map { "\($0)." } ?? "") + quoted(name)
     let isNumber = other != .text && other != .blob
-    let column = affinity == .text && isNumber ? "CAST(\(quoted(name)) AS NUMERIC)" : quoted(name)
-    let values = parameters.flatMap { number in
-      guard affinity == .blob, other != .blob else { return ["?\(number)"] }
-      return ["?\(number)", "CAST(?\(number) AS \(isNumber ? "TEXT" : "NUMERIC"))"]
-    }
-    let term = "\(column) COLLATE \(collation)"
-    return values.count == 1
-      ? "\(term) = \(values[0])" : "\(term) IN (\(values.joined(separator: ", ")))"
+    let forms =
+      switch affinity {
+      case .text where isNumber: [column, "CAST(\(column) AS NUMERIC)"]
+      case .blob where other != .blob:
+        [column, "CAST(\(column) AS \(isNumber ? "NUMERIC" : "TEXT"))"]
+      default: [column]
+      }
+    let values = parameters.map { "?\($0)" }
+    let comparison =
+      values.count == 1 ? "= \(values[0])" : "IN (\(values.joined(separator: ", ")))"
+    let terms = forms.map { "\($0) COLLATE \(collation) \(comparison)" }
+    return terms.count == 1 ? terms[0] : "(\(terms.joined(separator: " OR ")))"
+  }
+
+  /// Returns the SQL term of the column for a comparison with a referred column.
+  func compared(with other: Affinity, row: String) -> String {
+    let column = "\(row).\(quoted(name))"
+    return other == .text && affinity != .text ? "CAST(\(column) AS TEXT)" : column
   }
 }
 

@@ -357,19 +357,6 @@ struct ColumnSchema: Hashable {
   /// Whether two values can be equal to SQLite and still differ.
   var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }
 
-  /// Returns the number of a row that a reference refers to, as the column stores it.
-  func stored(key: Int64) -> Value {
-    Value.integer(key).applying(affinity).stored(with: affinity)
-  }
-
-  /// Returns whether two local values stand for the same: a column without affinity can contain the
-  /// number of a row as an integer, a double or a text.
-  func isSame(_ one: Value, _ other: Value) -> Bool {
-    if one == other { return true }
-    guard isKeyed, let key = Value.key(one) else { return false }
-    return key == Value.key(other)
-  }
-
   var keyCollation: KeyCollation {
     switch collation.uppercased() {
     case "NOCASE": .nocase

@@ -3,10 +3,21 @@ import SyncModel
 
 extension Value {
   /// Returns the integer key in a value, or `nil` if it has none. A reference may be stored as text
-  /// or as a double if its column has another affinity: `'3'`, `' 3'` and `'3.0'` refer to row 3.
+  /// or as a double if its column has another affinity.
+  static func key(_ value: Value) -> Int64? {
+    switch value {
+    case .integer(let key): key
+    case .real(let real): Int64(exactly: real)
+    case .text(let text): Int64(String(decoding: text, as: UTF8.self))
+    case .null, .blob, .identity: nil
+    }
+  }
+
+  /// Returns the integer key that SQLite finds in a reference, or `nil` if it finds none: `'3'`,
+  /// `' 3'`, `'03'`, `'3.0'` and `3.0` refer to row 3.
   ///
   /// <https://www.sqlite.org/foreignkeys.html>, section 3
-  static func key(_ value: Value) -> Int64? {
+  static func referredKey(_ value: Value) -> Int64? {
     switch value {
     case .integer(let key): key
     case .real(let real): Int64(exactly: real)
@@ -52,6 +63,7 @@ extension Value {
   }
 
   private static func number(_ text: [UInt8]) -> Value? {
+    guard !text.contains(0) else { return nil }
     let trimmed = String(decoding: text, as: UTF8.self)
       .trimmingCharacters(in: CharacterSet(charactersIn: " \t\n\u{B}\u{C}\r"))
     guard let first = trimmed.utf8.first, !trimmed.contains("x"), !trimmed.contains("X"),

@@ -293,7 +293,7 @@ struct RemakeComparison {
   func exported(
     _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
   ) throws -> Value {
-    if let kept, kept == value, Value.key(kept) != nil { return value }
+    if let kept, kept == value, column.key(kept) != nil { return value }
     return try session.exported(value, column)
   }
 

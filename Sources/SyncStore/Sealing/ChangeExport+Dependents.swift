@@ -38,8 +38,10 @@ extension ChangeExport {
     let child = session.schema[reference.child]
     let parent = session.schema[reference.parent]
     let keys = child.keyColumns.enumerated().map { "c.\(quoted($1)) = l.k\($0)" }
-    let match = zip(reference.columns, reference.parentColumns).map { column, name in
-      "c.\(quoted(child.columns[column].name)) = ? COLLATE \(parent.collation(of: name))"
+    let match = zip(reference.columns, reference.parentColumns).enumerated().map { index, pair in
+      child.columns[pair.0].refers(
+        to: index + 1...index + 1, of: parent.affinity(of: pair.1),
+        collation: parent.collation(of: pair.1), row: "c")
     }
     let statement = try session.access(child.id).statement(
       "SELECT l.op, l.at, l.mask FROM \(child.logName) AS l JOIN \(child.quotedName) AS c "

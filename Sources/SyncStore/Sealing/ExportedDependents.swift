@@ -118,7 +118,7 @@ struct ExportedDependents {
   private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     try zip(values, key.columns).contains { value, column in
       guard case .key(let parent) = table.columns[column].domain,
-        let number = Value.key(value)
+        let number = table.columns[column].key(value)
       else { return false }
       return try !session.access(parent).hasRow(localKey: number)
     }

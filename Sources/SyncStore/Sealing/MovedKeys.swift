@@ -207,7 +207,10 @@ struct MovedKeys {
     if let index {
       // The log entries of such a row get its new key, but not where another row has that key: the
       // entries are not about that row.
-      let (value, condition) = terms("k\(index)", table.keyColumns.indices.map { "k\($0)" })
+      let (number, condition) = terms("k\(index)", table.keyColumns.indices.map { "k\($0)" })
+      let value =
+        table.columns[position].affinity == .text
+        ? number.replacing("SELECT new", with: "SELECT CAST(new AS TEXT)") : number
       func row(_ key: (Int) -> String) -> String {
         let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = \(key($0))" }
         return "EXISTS (SELECT 1 FROM \(table.quotedName) AS c "

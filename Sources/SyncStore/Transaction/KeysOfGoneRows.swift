@@ -58,14 +58,14 @@ final class KeysOfGoneRows {
   ) throws -> [(key: Int64, row: [Value])] {
     guard !keys.isEmpty else { return [] }
     let table = schema[namer.table]
-    return try withList(of: keys) { wanted in
+    return try withList(of: keys, isInteger: true) { wanted in
       let names = [name(of: namer)] + table.keyColumns.map(quoted)
       let reading = try SQLStatement(
         "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName) "
           + "WHERE \(names[0]) IN \(wanted)", on: session.database)
       var found: [(key: Int64, row: [Value])] = []
       while try reading.step() {
-        guard let key = Value.key(reading.value(at: 0)) else { continue }
+        guard let key = Value.referredKey(reading.value(at: 0)) else { continue }
         found.append((key, table.keyColumns.indices.map { reading.value(at: $0 + 1) }))
       }
       return found
@@ -81,21 +81,21 @@ final class KeysOfGoneRows {
     if keys.count == 1 {
       let isFound = try columns.contains { table, name in
         let statement = try session.access(table.id).statement(
-          "SELECT 1 FROM \(table.quotedName) WHERE \(name) = ? LIMIT 1")
+          "SELECT 1 FROM \(table.quotedName) WHERE \(name) = CAST(? AS NUMERIC) LIMIT 1")
         statement.bind(one, at: 1)
         defer { statement.reset() }
         return try statement.step()
       }
       return isFound ? keys : []
     }
-    return try withList(of: keys) { wanted in
+    return try withList(of: keys, isInteger: true) { wanted in
       var found: Set<Int64> = []
       for (table, name) in columns {
         let reading = try SQLStatement(
           "SELECT DISTINCT \(name) FROM \(table.quotedName) "
             + "WHERE \(name) IN \(wanted)", on: session.database)
         while try reading.step() {
-          if let key = Value.key(reading.value(at: 0)) { found.insert(key) }
+          if let key = Value.referredKey(reading.value(at: 0)) { found.insert(key) }
         }
       }
       return found

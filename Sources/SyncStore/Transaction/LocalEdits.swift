@@ -194,9 +194,14 @@ struct LocalEdits {
     }
     for child in session.schema.tables {
       for reference in child.foreignKeys where reference.parent == table.id {
+        let match = zip(reference.columns, reference.parentColumns).enumerated().map {
+          index, pair in
+          child.columns[pair.0].refers(
+            to: index + 1...index + 1, of: table.affinity(of: pair.1),
+            collation: table.collation(of: pair.1))
+        }
         let statement = try SQLStatement(
-          "SELECT 1 FROM \(child.quotedName) "
-            + "WHERE \(TableAccess.match(reference.columns.map { child.columns[$0].name })) LIMIT 1",
+          "SELECT 1 FROM \(child.quotedName) WHERE \(match.joined(separator: " AND ")) LIMIT 1",
           on: session.database)
         for (index, name) in reference.parentColumns.enumerated() {
           statement.bind(

@@ -3,7 +3,7 @@ import SyncModel
 extension StoreSession {
   /// Returns the value that a change set had for a value of a column before the edits in the log.
   func earlierExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
-    guard case .key(let table) = column.domain, let key = Value.key(value),
+    guard case .key(let table) = column.domain, let key = column.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity) != nil
     else {
       return try exported(value, column)
@@ -21,7 +21,7 @@ extension StoreSession {
   func lastExported(
     _ value: Value, _ column: ColumnSchema, of row: RowKey, isEdited: Bool
   ) throws -> Value {
-    guard case .key(let table) = column.domain, let key = Value.key(value) else {
+    guard case .key(let table) = column.domain, let key = column.key(value) else {
       return try earlierExported(value, column)
     }
     let access = try access(table)

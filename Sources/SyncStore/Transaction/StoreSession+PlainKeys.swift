@@ -6,7 +6,7 @@ extension StoreSession {
   /// Returns whether the table of a column would show a plain value as a reference to a row, or to a
   /// row that is gone (``KeysOfGoneRows``).
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
-    guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
+    guard case .key(let table) = column.domain, let key = column.key(value) else { return false }
     let access = try access(table)
     if try access.hasRow(localKey: key) { return true }
     // Until remade tables are compared and that is sealed, the key of any deleted row can stand for it.
@@ -63,7 +63,7 @@ extension StoreSession {
     let name = quoted(child.columns[column].name)
     let reading = try SQLStatement(
       "SELECT \(name), \(child.keyColumns.map(quoted).joined(separator: ", ")) "
-        + "FROM \(child.quotedName) WHERE \(name) = ?", on: database)
+        + "FROM \(child.quotedName) WHERE \(name) = CAST(? AS NUMERIC)", on: database)
     reading.bind(key, at: 1)
     let edits = try SQLStatement(
       "SELECT op, mask FROM \(child.logName) WHERE "

@@ -24,10 +24,11 @@ extension StoreSession {
       let plain = try plainKeys.keys(of: parent)
       guard !plain.isEmpty else { continue }
       if shown == nil { shown = try access.row(key)?.values }
-      guard let value = shown?[position], let number = Value.key(value), plain.contains(number),
-        case .identity(let identity) = try exported(value, table.columns[position])
+      let column = table.columns[position]
+      guard let value = shown?[position], let number = column.key(value), plain.contains(number),
+        case .identity(let identity) = try exported(value, column)
       else { continue }
-      found.insert(reference(from: row, table.columns[position], to: identity))
+      found.insert(reference(from: row, column, to: identity))
     }
     guard !found.isEmpty else { return }
     var remade = try RemadeTables.read(database)

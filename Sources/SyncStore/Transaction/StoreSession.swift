@@ -200,7 +200,7 @@ final class StoreSession {
     case .plain: return value
     case .counter: return CounterValue.plain(value).encoded
     case .key(let table):
-      guard let key = Value.key(value) else { return value }
+      guard let key = column.key(value) else { return value }
       let row = try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity)
       return row.map { .identity($0) } ?? value
     }
@@ -233,7 +233,7 @@ final class StoreSession {
 
   /// Returns whether a logical value is a plain value that is the key of a row here.
   func isKeyHere(_ value: Value, _ column: ColumnSchema) throws -> Bool {
-    guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
+    guard case .key(let table) = column.domain, let key = column.key(value) else { return false }
     return try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
   }
 }

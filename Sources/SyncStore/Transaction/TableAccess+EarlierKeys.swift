@@ -25,15 +25,12 @@ extension TableAccess {
     let match = table.identityPositions.enumerated().map {
       "e.k\($0) = i.k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
     }
-    // A row that these edits gave its former values again had them before.
-    let known = match.map { $0.replacing("e.k", with: "f.k") }.joined(separator: " AND ")
     let given = try Int64.fetchSet(
       session.database,
       sql: """
         SELECT e.identity FROM (SELECT \(names), min(seq) AS seq FROM \(log) \
         WHERE op = \(CaptureTriggers.Entry.insert.rawValue) GROUP BY \(collatedKeys)) AS i \
-        CROSS JOIN \(earlierKeys) AS e ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq \
-        AND NOT EXISTS (SELECT 1 FROM \(earlierKeys) AS f WHERE \(known) AND f.seq < i.seq)
+        CROSS JOIN \(earlierKeys) AS e ON \(match.joined(separator: " AND ")) WHERE i.seq < e.seq
         """)
     if !given.isEmpty {
       try session.goneKeys.withList(of: given) { given in

@@ -107,8 +107,9 @@ private final class ShownComparison {
     if let shown = row.shown {
       for (position, column) in table.columns.enumerated() {
         guard let value = row.shownValue(position),
-          try !column.isSame(
-            set.local(value, column).stored(with: column.affinity), shown.values[position])
+          try !column.shows(
+            value, set.local(value, column).stored(with: column.affinity),
+            as: shown.values[position])
         else { continue }
         note(
           .shownDiffers, "A row shows a wrong value.", ", column \(column.name)")

@@ -47,7 +47,7 @@ struct KeyMapping {
   func mapped(_ position: Int, of table: TableSchema, row: String) -> String {
     let term = "\(row).\(quoted(table.columns[position].name))"
     guard case .key(let parent) = table.columns[position].domain else { return term }
-    return mapped(term, parent)
+    return mapped(term, parent, isText: table.columns[position].affinity == .text)
   }
 
   /// Returns the SQL term for the key here of a row of the whole store.
@@ -63,9 +63,10 @@ struct KeyMapping {
       + "CASE WHEN NOT EXISTS (SELECT 1 FROM \(keys) WHERE old = \(term)) THEN \(term) END)"
   }
 
-  private func mapped(_ term: String, _ table: Int) -> String {
+  private func mapped(_ term: String, _ table: Int, isText: Bool = false) -> String {
     guard mapped.contains(table) else { return term }
-    return "coalesce((SELECT new FROM \(Self.keys(table)) WHERE old = \(term)), \(term))"
+    let new = isText ? "CAST(new AS TEXT)" : "new"
+    return "coalesce((SELECT \(new) FROM \(Self.keys(table)) WHERE old = \(term)), \(term))"
   }
 
   // MARK: - Building

@@ -139,7 +139,7 @@ struct StoreDigester {
       }.filter { cell in
         // The plain values that a device stores depend on the keys of its rows.
         guard case .key = table.columns[cell.column].domain else { return true }
-        return !isShown || Value.key(cell.value) == nil
+        return !isShown || table.columns[cell.column].key(cell.value) == nil
       }
       if reason == .overlaid, cells.isEmpty { continue }
       // Other devices may show it: there it has a key of its own.

@@ -17,7 +17,7 @@ struct VisibleRows {
   /// leads to the row that had it.
   var formerKeys: [SQLName: [Int64: RowIdentity]] = [:]
   /// The values that the store treats as plain numbers and not as keys, by row and column.
-  private var plain: [OracleKey: [Int: Int64]] = [:]
+  private var plain: [OracleKey: [Int: Value]] = [:]
 
   init(_ database: FleetSQLite, schema: FleetVersion) throws {
     self.database = database
@@ -60,17 +60,17 @@ struct VisibleRows {
         }
       }
       let key = OracleKey(table: table.name, identity: RowIdentity(bytes: identity))
-      for (bit, number) in Self.numbers(cells) where bit < names.count {
+      for (bit, value) in Self.numbers(cells) where bit < names.count {
         guard let position = table.position(of: names[bit]) else { continue }
-        plain[key, default: [:]][position] = number
+        plain[key, default: [:]][position] = value
       }
     }
   }
 
   /// Returns the numbers among the stored cells of a row, by bit. Each cell is a bit as a varint,
   /// a kind, and then a varint, or a length and that number of bytes.
-  private static func numbers(_ bytes: [UInt8]) -> [(bit: Int, number: Int64)] {
-    var found: [(bit: Int, number: Int64)] = []
+  private static func numbers(_ bytes: [UInt8]) -> [(bit: Int, value: Value)] {
+    var found: [(bit: Int, value: Value)] = []
     var index = 0
     func varint() -> UInt64 {
       var value: UInt64 = 0
@@ -90,15 +90,14 @@ struct VisibleRows {
       index += 1
       switch kind {
       case .null: break
-      case .integer: found.append((bit, Int64(bitPattern: varint())))
+      case .integer: found.append((bit, .integer(Int64(bitPattern: varint()))))
       case .real:
-        if let number = Value.real(Double(bitPattern: varint())).referredNumber {
-          found.append((bit, number))
-        }
+        let real = Value.real(Double(bitPattern: varint()))
+        if real.referredNumber != nil { found.append((bit, real)) }
       case .text:
         let count = Int(varint())
-        let text = Value.text(Array(bytes[index..<index + count]))
-        if let number = text.referredNumber { found.append((bit, number)) }
+        let text = Value.text(Array(bytes.dropFirst(index).prefix(count)))
+        if text.referredNumber != nil { found.append((bit, text)) }
         index += count
       case .blob, .identity: index += Int(varint())
       }
@@ -136,7 +135,7 @@ struct VisibleRows {
       for (name, value) in cells where value.referredNumber != nil {
         guard let column = table.position(of: name), schema.keyTable(of: column, in: table) != nil
         else { continue }
-        plain[key, default: [:]][column] = value.referredNumber
+        plain[key, default: [:]][column] = value
       }
     }
   }
@@ -180,7 +179,7 @@ struct VisibleRows {
         // A row whose key contains a former key gives way to an existing row.
         if rows[key] != nil, keys.isFollowing(values, columns, table) { continue }
         for (index, column) in columns.enumerated().dropFirst(table.key.count)
-        where isPlain(values[index], column, key) {
+        where plain[key]?[column] == values[index] {
           logical[index] = values[index]
         }
         rows[key] = Dictionary(
@@ -201,16 +200,11 @@ struct VisibleRows {
       var candidate = logical
       candidate[index] = values[index]
       let key = key(Array(candidate.prefix(count)), table)
-      guard isPlain(values[index], columns[index], key) else { continue }
+      guard plain[key]?[columns[index]] == values[index] else { continue }
       logical = candidate
       return key
     }
     return key(Array(logical.prefix(count)), table)
-  }
-
-  /// Returns whether the store treats a value of a row as a plain number.
-  private func isPlain(_ value: Value, _ column: Int, _ row: OracleKey) -> Bool {
-    plain[row]?[column].map { $0 == value.referredNumber } ?? false
   }
 
   private func key(_ values: [Value], _ table: FleetTable) -> OracleKey {

@@ -284,7 +284,13 @@ struct RandomEdit {
   private func value(_ column: Int, of table: FleetTable, _ dice: inout Dice) -> String {
     if let reference = table.references.first(where: { $0.columns.contains(column) }) {
       if !reference.isEnforced, dice.chance(45) {
-        return table.columns[column].type == .text
+        let own = table.columns[column]
+        if schema.table(reference.parent)?.integerKey == reference.parentColumns[0],
+          own.type != .integer
+        {
+          return dice.pick(["0", "77"].flatMap(own.forms(of:)) + ["''", "'none'"])
+        }
+        return own.type == .text
           ? dice.pick(["''", "''", "'none'"]) : dice.pick(["0", "0", "-1", "77"])
       }
       if !table.key.contains(column), dice.chance(20) { return "NULL" }
