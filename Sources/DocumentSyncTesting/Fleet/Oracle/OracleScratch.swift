@@ -38,7 +38,9 @@ final class OracleScratch {
   }
 
   func defaultValue(of column: Int, in table: FleetTable) throws -> Value {
-    try database.rows("SELECT \(table.columns[column].defaultValue ?? "NULL")")[0][0]
+    let literal = table.columns[column].defaultValue ?? "NULL"
+    let isText = table.columns[column].type == .text
+    return try database.rows("SELECT \(isText ? "CAST(\(literal) AS TEXT)" : literal)")[0][0]
   }
 
   private func ask(_ table: FleetTable, _ values: [SQLName: Value]) throws -> Verdict {
