@@ -196,6 +196,39 @@ final class ExistenceRule {
     }
   }
 
+  /// Loads the rows that refer to visible rows by columns that are no key, if these show other values
+  /// than their tables have: those that refer to the former values, and those that wait for the new
+  /// ones.
+  func loadReferrers(byColumnsOf rows: [WorkingRow]) throws {
+    for (table, rows) in byTable(rows) {
+      for key in session.schema.inbound(to: table) where !table.identifies(key) {
+        var former: [[Value]] = []
+        for row in rows {
+          let here = row.shown.map { shown in
+            key.parentColumns.map { table.localValue($0, shown, localKey: row.localKey) }
+          }
+          guard try here != localValues(of: row, key, table) else { continue }
+          if let here, !row.hasExpandedReferrersByColumns { former.append(here) }
+          try loadWaiters(for: row, by: key, row.referredValues(key, table))
+        }
+        try loadRows(referringBy: key, with: former)
+      }
+      for row in rows { row.hasExpandedReferrersByColumns = true }
+    }
+  }
+
+  /// Returns the local values that a row is to show in the columns that a reference names.
+  private func localValues(
+    of row: WorkingRow, _ key: ForeignKey, _ table: TableSchema
+  ) throws -> [Value] {
+    try key.parentColumns.map { name in
+      guard let position = table.columns.firstIndex(where: { $0.name.folded == name.folded }) else {
+        return row.localKey.map(Value.integer) ?? .null
+      }
+      return try set.local(row.shownValue(position) ?? .null, table.columns[position])
+    }
+  }
+
   private func byTable(_ rows: [WorkingRow]) -> [(table: TableSchema, rows: [WorkingRow])] {
     Dictionary(grouping: rows, by: \.key.table).sorted { $0.key < $1.key }
       .map { (session.schema[$0.key], $0.value) }
@@ -278,12 +311,20 @@ final class ExistenceRule {
     for key in session.schema.inbound(to: table) {
       let shown = row.referredValues(key, table)
       let own = row.referredValues(key, table, isShown: false)
-      for values in shown == own ? [own] : [own, shown] where !values.contains(.null) {
-        let reference = ReferenceKey(
-          parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
-        for waiter in try session.keptRows.rows(referringBy: reference) { try set.row(waiter) }
+      for values in shown == own ? [own] : [own, shown] {
+        try loadWaiters(for: row, by: key, values)
       }
     }
+  }
+
+  private func loadWaiters(
+    for row: WorkingRow, by key: ForeignKey, _ values: [Value]
+  ) throws {
+    guard !values.contains(.null) else { return }
+    let table = session.schema[row.key.table]
+    let reference = ReferenceKey(
+      parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
+    for waiter in try session.keptRows.rows(referringBy: reference) { try set.row(waiter) }
   }
 
   // MARK: - Where references lead

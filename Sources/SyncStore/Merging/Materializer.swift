@@ -143,6 +143,7 @@ final class Materializer {
       if set.count > before { return true }
     }
     let hidden = set.rows.filter { !isVisible($0) }
+    try existence.loadReferrers(byColumnsOf: set.rows.filter(isVisible))
     try existence.loadChildren(of: hidden)
     for row in hidden where row.shown != nil {
       if row.standIn != nil || row.shownIdentity != nil { try existence.loadWaiters(for: row) }

@@ -93,6 +93,7 @@ final class WorkingRow {
   var hasExpandedParents = false
   var hasExpandedReferrers = false
   var hasExpandedChildren = false
+  var hasExpandedReferrersByColumns = false
   var hasExpandedWaiters = false
   var hasExpandedStrangers = false
 
