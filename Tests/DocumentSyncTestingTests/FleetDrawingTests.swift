@@ -95,6 +95,29 @@ import Testing
     }
   }
 
+  /// References to unique columns that are references, also in keys, and values that lead there.
+  @Test func referencesLeadThroughOthers() throws {
+    func chained(_ schema: FleetSchema) -> FleetTable? {
+      schema.tables.first { table in
+        table.references.contains { reference in
+          schema.table(reference.parent)?.references.contains { next in
+            reference.parentColumns.contains { next.columns.contains($0) }
+              && schema.table(reference.parent)?.key.contains(next.columns[0]) == false
+          } ?? false
+        }
+      }
+    }
+    let drawn = try plans(1...300).compactMap { chained($0.schema) }
+    #expect(drawn.count >= 20)
+    #expect(drawn.contains(where: \.hasSurrogateKey) && !drawn.allSatisfy(\.hasSurrogateKey))
+    var options = Fleet.Options()
+    options.features = .former
+    for seed in UInt64(1)...300 {
+      var plans = RandomPlan(seed: seed, options: options)
+      #expect(try chained(plans.draw().schema) == nil)
+    }
+  }
+
   /// Histories that are to stay as they were have nothing of it.
   @Test func formerHistoriesStayAsTheyWere() throws {
     var options = Fleet.Options()

@@ -13,7 +13,9 @@ import Testing
 
   /// What only some histories have.
   @Test(
-    arguments: [FleetFeatures.hostileNames, .killedHalves, .looseTables, .functions, .affinities],
+    arguments: [
+      FleetFeatures.hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
+    ],
     UInt64(1)...4)
   func everyInvariantHoldsWithRareFeatures(feature: FleetFeatures, seed: UInt64) async throws {
     var options = Fleet.Options()

@@ -104,6 +104,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// References to integer keys from columns of texts, or of any type.
   package static let affinities = FleetFeatures(rawValue: 1 << 60)
 
+  /// References to unique columns that are references themselves.
+  package static let chains = FleetFeatures(rawValue: 1 << 61)
+
   /// Policies with the functions of the library.
   package static let functions = FleetFeatures(rawValue: 1 << 13)
 
@@ -112,7 +115,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
 
   /// The features that ``Fleet/Options/always`` may contain.
   package static let optional: FleetFeatures = [
-    .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions, .affinities,
+    .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
   ]
 
   /// The features before those were added that change what a seed stands for. Histories that failed
@@ -120,7 +123,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let former = all.subtracting([
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
     .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
-    .hostileNames, .killedHalves, .looseTables, .functions, .affinities,
+    .hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
   ])
 
   /// The features by name.
@@ -143,5 +146,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("halves", .halves), ("leastReals", .leastReals), ("hostileNames", .hostileNames),
     ("killedHalves", .killedHalves), ("looseTables", .looseTables),
     ("functions", .functions), ("affinities", .affinities),
+    ("chains", .chains),
   ]
 }

@@ -337,6 +337,9 @@ struct RandomEdit {
     else { return ["NULL"] }
     let target = reference.parentColumns[position]
     guard parent.key.contains(target) || parent.localKey == target else {
+      if let next = parent.references.first(where: { $0.columns.contains(target) }) {
+        return referred(next, parent.columns[target], target)
+      }
       return Self.literals(parent.columns[target].type)
     }
     let keys = keys(parent.columns[target])

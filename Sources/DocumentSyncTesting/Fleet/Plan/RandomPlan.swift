@@ -42,6 +42,8 @@ struct RandomPlan {
     merging.drawTypes(&schema)
     var plainKeys = RandomPlainKeys(seed: seed, features: options.features)
     plainKeys.draw(&schema)
+    var chains = RandomChains(seed: seed, options: options)
+    chains.draw(&schema)
     var affinities = RandomAffinities(seed: seed, options: options)
     affinities.draw(&schema)
     names.draw(&schema)
