@@ -31,7 +31,7 @@ struct RandomChains {
   private mutating func link(to parent: FleetTable, isComposite: Bool) -> FleetTable {
     let key = parent.columns[Self.key(of: parent)]
     var table = FleetTable(
-      name: "u1",
+      name: "chain1",
       columns: [
         FleetColumn(name: "id", type: .integer), FleetColumn(name: "a", type: .text),
         FleetColumn(name: "r1", type: key.type, collation: key.collation),
@@ -46,14 +46,14 @@ struct RandomChains {
     ]
     let terms = [FleetUnique.Term.column(2, key.collation), .column(1, .binary)]
     table.uniques = [
-      FleetUnique(name: "u1_u1", terms: isComposite ? terms : Array(terms.prefix(1)))
+      FleetUnique(name: "chain1_u1", terms: isComposite ? terms : Array(terms.prefix(1)))
     ]
     return table
   }
 
   private mutating func child(of link: FleetTable, isComposite: Bool) -> FleetTable {
     var table = FleetTable(
-      name: "v1",
+      name: "chain2",
       columns: [FleetColumn(name: "id", type: .integer), FleetColumn(name: "b", type: .text)],
       key: [0])
     table.hasSurrogateKey = true
