@@ -13,17 +13,36 @@ struct RandomChains {
     isDrawn = isChosen && options.features.isSuperset(of: [.chains, .references, .unique])
   }
 
+  /// Adds the tables to a schema. In most histories they replace it, with a table that they refer to:
+  /// a row, one that refers to it and one that refers to that are seldom there together otherwise.
   mutating func draw(_ schema: inout FleetSchema) {
+    guard isDrawn else { return }
+    if dice.chance(75) { schema = FleetSchema(tables: [root()]) }
     let parents = schema.synchronized.filter { table in
       [.integer, .text].contains(table.columns[Self.key(of: table)].type)
         && (table.integerKey != nil || table.key.count == 1)
     }
-    guard isDrawn, !parents.isEmpty else { return }
+    guard !parents.isEmpty else { return }
     let parent = dice.pick(parents)
     let isComposite = dice.chance(50)
     let link = link(to: parent, isComposite: isComposite)
     schema.tables.append(link)
     schema.tables.append(child(of: link, isComposite: isComposite))
+  }
+
+  private mutating func root() -> FleetTable {
+    var table = FleetTable(
+      name: "t1",
+      columns: [FleetColumn(name: "id", type: .integer), FleetColumn(name: "a", type: .text)],
+      key: [0])
+    table.hasSurrogateKey = dice.chance(60)
+    if !table.hasSurrogateKey {
+      table.columns[0] = FleetColumn(name: "k", type: .text, isNotNull: true)
+    }
+    if dice.chance(50) {
+      table.uniques = [FleetUnique(name: "t1_u1", terms: [.column(1, .binary)])]
+    }
+    return table
   }
 
   private static func key(of table: FleetTable) -> Int { table.integerKey ?? table.key[0] }
