@@ -126,6 +126,19 @@ import Testing
         """ + rows("note", 20))
   }
 
+  /// A key with a general name is its own table's, whatever the type of the column.
+  @Test func aKeyNamedLikeAllKeysIsNoReference() throws {
+    try expect(
+      ["place.note_no note"],
+      in: """
+        CREATE TABLE note (id INTEGER PRIMARY KEY, x);
+        CREATE TABLE invoice (id BIGINT PRIMARY KEY NOT NULL, t);
+        CREATE TABLE place (note_no BIGINT PRIMARY KEY NOT NULL, t);
+        INSERT INTO invoice VALUES (1, 'a'), (2, 'b'), (3, 'c');
+        INSERT INTO place VALUES (1, 'a'), (2, 'b'), (3, 'c');
+        """ + rows("note", 20))
+  }
+
   @Test func declaredReferencesAreNotAskedAgain() throws {
     let schema = """
       CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);

@@ -320,7 +320,16 @@ import Testing
       """
       PRAGMA foreign_keys = OFF; CREATE TABLE p (id INTEGER PRIMARY KEY);
       CREATE TABLE c (k TEXT PRIMARY KEY, p REFERENCES p); INSERT INTO c VALUES ('a', 1)
-      """, code: .foreignKeysBroken, saying: "1 row refers to missing rows")
+      """, code: .foreignKeysBroken,
+      saying: "1 reference leads to missing rows: 1 from \"c\" to \"p\".")
+    expectRefusal(
+      """
+      PRAGMA foreign_keys = OFF; CREATE TABLE p (id INTEGER PRIMARY KEY);
+      CREATE TABLE q (k TEXT PRIMARY KEY);
+      CREATE TABLE c (k TEXT PRIMARY KEY, p REFERENCES p, q REFERENCES q, r REFERENCES p);
+      INSERT INTO c VALUES ('a', 1, 'x', 2), ('b', 1, 'x', 2)
+      """, code: .foreignKeysBroken,
+      saying: "6 references lead to missing rows: 4 from \"c\" to \"p\", 2 from \"c\" to \"q\".")
   }
 
   @Test func aRefusedStoreIsLeftAsItWas() throws {

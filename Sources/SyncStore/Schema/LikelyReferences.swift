@@ -83,7 +83,8 @@ struct LikelyReferences {
     guard !targets.isEmpty else { return result }
     for table in schema.tables {
       let leading = try leadingColumns(of: table)
-      for (position, column) in table.columns.enumerated() where isOpen(position, table) {
+      for (position, column) in table.columns.enumerated()
+      where isOpen(position, table) && !Self.isOwnKey(position, table) {
         let isLeading = leading.contains(column.name)
         if let found = try reference(from: column, of: table, isLeading: isLeading) {
           result.append(found)
@@ -103,6 +104,12 @@ struct LikelyReferences {
       plain.isSame(as: table.name) && columns.contains { $0.isSame(as: column.name) }
     }
     return !isPlain && !table.foreignKeys.contains { $0.columns.contains(position) }
+  }
+
+  /// Returns whether a column is the key of its table, and named for nothing else.
+  private static func isOwnKey(_ position: Int, _ table: TableSchema) -> Bool {
+    guard case .primaryKey([position]) = table.identity else { return false }
+    return isGenericKey(table.columns[position].name)
   }
 
   private func reference(

@@ -97,16 +97,16 @@ struct SetUpChecks {
     for table in schema.tables {
       let rows = try Row.fetchAll(
         database, sql: "PRAGMA main.foreign_key_check(\(quoted(table.name)))")
-      guard let first = rows.first else { continue }
       count += rows.count
-      broken.append(
-        "\(rows.count) of \(quoted(table.name)) without their row in "
-          + quoted(first["parent"] as SQLName))
+      let parents = Dictionary(grouping: rows) { row in row["parent"] as SQLName }
+      for (parent, rows) in parents.sorted(by: { $0.key < $1.key }) {
+        broken.append("\(rows.count) from \(quoted(table.name)) to \(quoted(parent))")
+      }
     }
     guard count > 0 else { return }
     throw StoreError(
       .foreignKeysBroken, path: path,
-      message: "\(count) \(count == 1 ? "row refers" : "rows refer") to missing rows: "
+      message: "\(count) \(count == 1 ? "reference leads" : "references lead") to missing rows: "
         + broken.joined(separator: ", ") + ".",
       remedy: "List them with “PRAGMA foreign_key_check”, then mend or delete them.")
   }
