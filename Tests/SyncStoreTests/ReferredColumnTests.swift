@@ -83,6 +83,22 @@ import Testing
     try expectSound(devices)
   }
 
+  /// A number that referred to no row is another value than a reference to the row that got it.
+  @Test func aPlainNumberLeadsToNoReference() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY);
+      CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER UNIQUE REFERENCES t (id));
+      CREATE TABLE v (id INTEGER PRIMARY KEY, t INTEGER REFERENCES u (t));
+      """)
+    try devices[0].run("PRAGMA foreign_keys = OFF; INSERT INTO v VALUES (1, 2)")
+    try converge(devices, "SELECT count(*) FROM v", ["0"])
+    try devices[0].run("INSERT INTO t VALUES (2); INSERT INTO u VALUES (6, 2)")
+    try converge(devices, "SELECT (SELECT count(*) FROM u), count(*) FROM v", ["1|0"])
+    try expectSound(devices)
+  }
+
   /// The same with the reference in the row's own key.
   @Test(arguments: ["SET NULL", "SET DEFAULT"])
   func aRowWithSuchAReferenceInItsKeyIsHidden(action: String) throws {

@@ -186,7 +186,17 @@ final class Materializer {
     let found = parent.keyColumns.indices.map { statement.value(at: $0) }
     statement.reset()
     guard !found.contains(.null) else { return false }
-    return set[RowKey(table: parent.id, identity: try access.identity(ofKey: found))] == nil
+    let row = RowKey(table: parent.id, identity: try access.identity(ofKey: found))
+    guard set[row] == nil else { return false }
+    let columns = session.schema[key.child].columns
+    let hasPlain = zip(values, key.columns).contains { value, column in
+      value.kind != .identity && columns[column].isKeyed
+    }
+    if hasPlain {
+      // A plain number leads to no row that refers to the row with this number.
+      try set.row(row)
+    }
+    return !hasPlain
   }
 
   private func isVisible(_ row: WorkingRow) -> Bool {
