@@ -84,7 +84,7 @@ import Testing
       }
     }
     let drawn = try plans(1...300).map { columns($0.schema) }.filter { !$0.isEmpty }
-    #expect(drawn.count >= 20)
+    #expect(drawn.count >= 12)
     #expect(Set(drawn.flatMap { $0 }.map(\.type)) == [.text, .any])
     #expect(drawn.flatMap { $0 }.allSatisfy { Set($0.forms).count > 3 })
     var options = Fleet.Options()
