@@ -15,6 +15,11 @@ final class ExistenceRule {
 
   /// The tables of which ``expand()`` has loaded the rows that are shown although they are deleted.
   private var tablesOfUndead: Set<Int> = []
+  /// The tables to which others refer by columns that are no key.
+  private lazy var tablesNamedByColumns = Set(
+    session.schema.tables.filter { table in
+      session.schema.inbound(to: table).contains { !table.identifies($0) }
+    }.map(\.id))
 
   init(set: WorkingSet) {
     self.set = set
@@ -200,6 +205,7 @@ final class ExistenceRule {
   /// than their tables have: those that refer to the former values, and those that wait for the new
   /// ones.
   func loadReferrers(byColumnsOf rows: [WorkingRow]) throws {
+    let rows = rows.filter { tablesNamedByColumns.contains($0.key.table) }
     for (table, rows) in byTable(rows) {
       for key in session.schema.inbound(to: table) where !table.identifies(key) {
         var former: [[Value]] = []
