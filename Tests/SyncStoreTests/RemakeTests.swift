@@ -311,6 +311,32 @@ import Testing
     try converge(devices, "SELECT count(*) FROM mail", ["1"])
   }
 
+  /// Where additions stand: before the remake, after it, or both.
+  @Test(
+    arguments: [Migration.django, .rails],
+    [(true, false, [0, 1]), (false, true, [0, 1]), (true, true, [0, 1]), (true, true, [1, 0])])
+  func additionsAreAddedOnce(
+    _ migration: Migration, where sides: (before: Bool, after: Bool, order: [Int])
+  ) throws {
+    var configuration = StoreConfiguration()
+    configuration.columnMergeTypes = ["book": ["pages": .counter]]
+    let devices = try scratch.devices(2, Self.schema, configuration: configuration)
+    try devices[0].run("UPDATE book SET pages = pages + 100 WHERE id = 1")
+    try devices[0].run("DELETE FROM label; DELETE FROM book WHERE id = 3")
+    if sides.before { try devices[1].run("UPDATE book SET pages = pages - 3") }
+    try devices[1].run(migration.sql())
+    if sides.after {
+      try devices[1].run("UPDATE book SET pages = pages - 5, title = 'new' WHERE id < 3")
+    }
+    let taken = (sides.before ? 3 : 0) + (sides.after ? 5 : 0)
+    try converge(
+      sides.order.map { devices[$0] }, "SELECT id, pages FROM book ORDER BY id",
+      ["1|\(110 - taken)", "2|\(20 - taken)"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
   /// Until a table is compared its counters are left alone, but not what is known of their rows.
   @Test func rowsWithCountersAreFoundByWhatTheyReferToBeforeTheyAreCompared() throws {
     var configuration = StoreConfiguration()

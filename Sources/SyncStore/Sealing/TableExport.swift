@@ -2,16 +2,21 @@ import GRDB
 import SyncModel
 
 extension EditLog.Row {
-  /// Returns whether the row was in the document before the edits.
-  func existed(_ state: RowState?, in table: TableSchema, _ session: StoreSession) -> Bool {
-    if let state {
-      switch state.existence {
-      case .inserted: return true
-      case .deleted: return session.isRevived(state, table)
-      case .unsaid: return !state.isKept
-      }
+  /// Returns whether a row was in the document before the edits.
+  func existed(
+    _ identity: @autoclosure () -> RowIdentity, _ state: RowState?, in table: TableSchema,
+    _ session: StoreSession
+  ) throws -> Bool {
+    guard let state else { return first != .insert }
+    switch state.existence {
+    case .inserted: return true
+    case .deleted: return session.isRevived(state, table)
+    case .unsaid:
+      // Until a remade table is compared, nothing says that a row from before syncing is there.
+      guard state.isKept else { return true }
+      let kept = try session.keptRows.row(RowKey(table: table.id, identity: identity()))
+      return kept?.reason == .overlaid
     }
-    return first != .insert
   }
 }
 
@@ -157,7 +162,7 @@ final class TableExport {
         if let kept { try dependents.noteHeld(by: kept, &suspects) }
         if let large = try rows.finishIfFull(builder, afterRow: count) {
           let identity = identities.identity(row)
-          let isKnown = !wasUnknown && existed(batch.rows[row], old)
+          let isKnown = try !wasUnknown && existed(batch.rows[row], old, identities.identity(row))
           if isKnown { held.known.insert(identity) }
           try handOver(large, identity, &states[row], to: builder)
         }
@@ -215,7 +220,7 @@ final class TableExport {
   ) throws -> RowAction? {
     let log = batch.rows[row]
     let existed =
-      existed(log, state)
+      try existed(log, state, identities.identity(row))
       && !(log.isPresent && !held.unknown.isEmpty && isUnknown(identities.identity(row)))
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
@@ -301,8 +306,10 @@ final class TableExport {
     return try session.borrower(of: row).flatMap(session.keptRows.row)?.cells ?? []
   }
 
-  private func existed(_ log: EditLog.Row, _ state: RowState?) -> Bool {
-    log.existed(state, in: table, session)
+  private func existed(
+    _ log: EditLog.Row, _ state: RowState?, _ identity: @autoclosure () -> RowIdentity
+  ) throws -> Bool {
+    try log.existed(identity(), state, in: table, session)
   }
 
   private func appendDeletion(

@@ -86,7 +86,7 @@ struct UnsealedRows {
   private func outcome(
     _ log: EditLog.Row, _ identity: RowIdentity, _ state: RowState?
   ) throws -> (StoreStatus.PendingChanges.Kind, columns: [Int])? {
-    let existed = log.existed(state, in: table, session)
+    let existed = try log.existed(identity, state, in: table, session)
     let isUnknown = held.unknown.contains(identity)
     guard log.isPresent else {
       if isUnknown, !held.known.contains(identity) { return nil }
