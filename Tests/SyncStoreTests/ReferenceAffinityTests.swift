@@ -212,6 +212,30 @@ import Testing
     }
   }
 
+  /// SQLite stores such words as text, also in columns of numbers and as defaults, and other devices
+  /// must not take them for numbers.
+  @Test func wordsAreNoNumbers() throws {
+    let words = [
+      "-Inf", "+Inf", "Inf", "-inf", "-Infinity", "+infinity", "-nan", "+", "-.", "-0x10", "- 1",
+    ]
+    let devices = try scratch.devices(
+      2, "CREATE TABLE k (k NUMERIC PRIMARY KEY, i INTEGER, r REAL, v)")
+    try devices[0].run(
+      words.map { "INSERT INTO k VALUES ('\($0)', '\($0)', '\($0)', 0)" }.joined(separator: ";"))
+    let rows = "SELECT k, i, r, typeof(k) || typeof(i) || typeof(r), v FROM k ORDER BY rowid"
+    let expected = words.map { "\($0)|\($0)|\($0)|texttexttext|" }
+    #expect(try devices[0].rows(rows) == expected.map { $0 + "0" })
+    try exchange(devices)
+    try devices[1].run("UPDATE k SET v = 1")
+    let sorted = rows.replacing("rowid", with: "k")
+    try converge(devices, sorted, words.sorted().map { "\($0)|\($0)|\($0)|texttexttext|1" })
+    try devices[0].run("ALTER TABLE k ADD COLUMN n NUMERIC DEFAULT '-Inf'")
+    try exchange(devices)
+    try devices[1].run("ALTER TABLE k ADD COLUMN n NUMERIC DEFAULT '-Inf'")
+    try devices[1].run("INSERT INTO k (k) VALUES ('x')")
+    try converge(devices, "SELECT DISTINCT n, typeof(n) FROM k", ["-Inf|text"])
+  }
+
   /// An excluded table refers to a row that another device has deleted.
   @Test func aReferenceOfAnExcludedTableIsANote() throws {
     var configuration = StoreConfiguration()

@@ -66,9 +66,11 @@ extension Value {
     guard !text.contains(0) else { return nil }
     let trimmed = String(decoding: text, as: UTF8.self)
       .trimmingCharacters(in: CharacterSet(charactersIn: " \t\n\u{B}\u{C}\r"))
-    guard let first = trimmed.utf8.first, !trimmed.contains("x"), !trimmed.contains("X"),
-      first == UInt8(ascii: "+") || first == UInt8(ascii: "-") || first == UInt8(ascii: ".")
-        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
+    let isSigned = trimmed.hasPrefix("+") || trimmed.hasPrefix("-")
+    // Words such as “-Inf” are no numbers to SQLite.
+    guard let first = trimmed.utf8.dropFirst(isSigned ? 1 : 0).first,
+      !trimmed.contains("x"), !trimmed.contains("X"),
+      first == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
     else { return nil }
     if let integer = Int64(trimmed) { return .integer(integer) }
     return Double(trimmed).flatMap { $0.isNaN ? nil : .real($0) }
