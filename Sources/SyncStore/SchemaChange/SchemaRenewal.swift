@@ -63,6 +63,8 @@ struct SchemaRenewal {
         try SetUpChecks(table: table, path: path).run(database)
         try TableRegistry.register(table, database)
         try logRows(of: table, database)
+        // A table of that name whose rows were identified in another way has no rows to fetch.
+        if registered[table.name] != nil { try LostNames.forget(table.wireName, database) }
         continue
       }
       let columns = ColumnChange(from: known, to: table)
