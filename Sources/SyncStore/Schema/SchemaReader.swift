@@ -139,7 +139,8 @@ struct SchemaReader {
     }
     addImpliedReferences(&tables, ordinal: ordinal)
     resolveRequirements(&tables)
-    resolveDeletions(&tables)
+    try resolveDeletions(
+      &tables, staying: leftOut.filter { $0.value == .excluded }.map(\.key) + problems.keys)
     for table in tables { try collecting { try checkSurrogate(table) } }
     guard found.isEmpty else { return nil }
     var schema = StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
