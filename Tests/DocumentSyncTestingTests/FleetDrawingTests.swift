@@ -118,6 +118,28 @@ import Testing
     }
   }
 
+  /// Excluded tables refer to tables with all kinds of keys, and to one another, and are edited.
+  @Test func excludedTablesThatReferAreDrawn() throws {
+    let drawn = try plans(1...300).filter { !$0.schema.markTables.isEmpty }
+    #expect(drawn.count >= 20)
+    let parents = drawn.compactMap { $0.schema.table($0.schema.markTables[0].parent) }
+    #expect(parents.contains(where: \.hasSurrogateKey) && !parents.allSatisfy(\.hasSurrogateKey))
+    #expect(
+      drawn.contains { plan in
+        plan.schema.markTables.count == 2
+          && plan.schema.table(plan.schema.markTables[1].parent) == nil
+      })
+    let edited = drawn.filter { plan in
+      plan.steps.contains { step in
+        guard case .edit(_, let edit) = step else { return false }
+        return edit.statements.contains {
+          $0.hasPrefix("INSERT OR IGNORE INTO") && $0.contains("(id, p)")
+        }
+      }
+    }
+    #expect(edited.count >= 15)
+  }
+
   /// Histories that are to stay as they were have nothing of it.
   @Test func formerHistoriesStayAsTheyWere() throws {
     var options = Fleet.Options()
@@ -126,6 +148,7 @@ import Testing
       var plans = RandomPlan(seed: seed, options: options)
       let plan = try plans.draw()
       #expect(!plan.schema.hasHostileNames && !plan.hasLooseTables && !plan.hasHalves)
+      #expect(plan.schema.markTables.isEmpty)
     }
   }
 

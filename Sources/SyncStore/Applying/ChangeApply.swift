@@ -94,8 +94,9 @@ final class ChangeApply {
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
       let hasEarly = try !table.counters.isEmpty && session.early.exist()
+      let isReferredLocally = try session.localReferences()[table.name.folded] != nil
       // Moves are recorded even if no row here refers to the moved rows yet.
-      if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows
+      if entangled.contains(table.id) || isReferredLocally || hasEarly || batch.hasRepeatedRows
         || !changes.moves.isEmpty
       {
         try merge(batch)

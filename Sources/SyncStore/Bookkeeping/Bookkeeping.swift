@@ -91,23 +91,31 @@ enum Bookkeeping {
     for name in try names("trigger") where isTrigger(name) {
       try database.execute(sql: "DROP TRIGGER main.\(quoted(name))")
     }
-    let fixed = Set(tables.map { SQLName($0.name) })
-    for name in try names("table") where fixed.contains(name) || isOfOneTable(name) {
+    for name in try names("table") where name.isOfBookkeeping {
       try database.execute(sql: "DROP TABLE main.\(quoted(name))")
     }
   }
 
+  fileprivate static let fixedNames = Set(tables.map { SQLName($0.name) })
+
   /// Returns whether a name is that of a capture trigger: a number and two letters.
-  private static func isTrigger(_ name: SQLName) -> Bool {
+  static func isTrigger(_ name: SQLName) -> Bool {
     let parts = name.text.split(separator: "_", omittingEmptySubsequences: false)
     guard parts.count == 3, Int(parts[1]) != nil, parts[2].count == 2 else { return false }
     return parts[2].allSatisfy { $0.isASCII && $0.isLowercase }
   }
 
   /// Returns whether a name is that of a bookkeeping table for a single synchronized table.
-  private static func isOfOneTable(_ name: SQLName) -> Bool {
+  fileprivate static func isOfOneTable(_ name: SQLName) -> Bool {
     ["docsync_log_", "docsync_id_", "docsync_stamps_"].contains { prefix in
       name.begins(with: SQLName(prefix)) && Int(name.text.dropFirst(prefix.count)) != nil
     }
+  }
+}
+
+extension SQLName {
+  /// Whether a table with this name is one of bookkeeping, and not the application's.
+  var isOfBookkeeping: Bool {
+    Bookkeeping.fixedNames.contains(folded) || Bookkeeping.isOfOneTable(self)
   }
 }

@@ -115,7 +115,7 @@ extension DatabaseMerge {
   /// Returns the values of a row that stays on the device, with references to the new keys of the
   /// rows to which they lead.
   func translate(
-    _ values: [Value], _ references: [LocalTables.LocalReference]
+    _ values: [Value], _ references: [LocalTables.Reference]
   ) throws -> [Value] {
     var values = values
     for reference in references {

@@ -50,11 +50,12 @@ final class FormerDatabase {
     for row in try Row.fetchAll(
       database,
       sql: "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL "
-        + "AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT LIKE 'docsync~_%' ESCAPE '~' "
-        + "AND tbl_name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid")
+        + "AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY rowid")
     {
       let entry = Entry(
         type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"])
+      if entry.table.isOfBookkeeping { continue }
+      if entry.type == "trigger", Bookkeeping.isTrigger(entry.name) { continue }
       let key = entry.name.folded
       guard entry.type == "table", types[key] != "virtual" else {
         if types[key] == "virtual" { virtualTables.insert(key) }

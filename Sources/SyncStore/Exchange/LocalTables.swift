@@ -135,7 +135,7 @@ struct LocalTables {
 
   /// Takes along the tables that stay on the device, in the form that they have in the database,
   /// and the views, virtual tables and triggers that are missing. Returns the names of the tables.
-  func takeAlong(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
+  func takeAlong(_ translate: ([Value], _ keys: [Reference]) throws -> [Value]) throws
     -> [SQLName]
   {
     for table in localTables {
@@ -163,12 +163,14 @@ struct LocalTables {
 
   /// Updates the references of tables that stay on the device and in place: the rows that they
   /// refer to may have other keys by now. Returns the names of the tables.
-  func follow(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
+  func follow(_ translate: ([Value], _ keys: [Reference]) throws -> [Value]) throws
     -> [SQLName]
   {
     for table in localTables where try exists(table.name) {
       let references = try references(of: table)
-      guard !references.isEmpty, let key = try rowKey(of: table.name) else { continue }
+      guard !references.isEmpty,
+        let key = try LocalReference.rowKey(of: table.name, database)?.map(quoted)
+      else { continue }
       let name = "main.\(quoted(table.name))"
       let reading = try SQLStatement(
         "SELECT \((table.columns.map(quoted) + key).joined(separator: ", ")) FROM \(name)",
@@ -200,23 +202,6 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  /// Returns the columns that identify a row of a table that stays on the device, or `nil` if there
-  /// are none.
-  private func rowKey(of table: SQLName) throws -> [String]? {
-    let columns = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
-    let isWithoutRowID = try Bool.fetchOne(
-      database,
-      sql: "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
-      arguments: [table])
-    guard isWithoutRowID == true else {
-      let names = Set(columns.map { ($0["name"] as SQLName).folded })
-      return (["rowid", "_rowid_", "oid"] as [SQLName]).first { !names.contains($0) }.map {
-        [$0.text]
-      }
-    }
-    return columns.filter { ($0["pk"] as Int) > 0 }.map { quoted($0["name"]) }
-  }
-
   private func exists(_ name: SQLName) throws -> Bool {
     try Bool.fetchOne(
       database,
@@ -225,14 +210,14 @@ struct LocalTables {
   }
 
   /// A reference from a table that stays on the device to a synchronized table.
-  struct LocalReference {
+  struct Reference {
     /// Positions of the referring columns.
     var columns: [Int]
     var parent: TableSchema
     var parentColumns: [SQLName]
   }
 
-  private func references(of table: FormerDatabase.Table) throws -> [LocalReference] {
+  private func references(of table: FormerDatabase.Table) throws -> [Reference] {
     let rows = try Row.fetchAll(
       database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
     return Dictionary(grouping: rows, by: { $0["id"] as Int }).values.compactMap { group in
@@ -243,15 +228,15 @@ struct LocalTables {
       }
       guard columns.count == terms.count else { return nil }
       let named = terms.compactMap { $0["to"] as SQLName? }
-      return LocalReference(
+      return Reference(
         columns: columns, parent: parent,
         parentColumns: named.count == terms.count ? named : MergedKeys.keyColumns(parent))
     }
   }
 
   private func copyRows(
-    of table: SQLName, columns: [SQLName], _ references: [LocalReference],
-    _ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]
+    of table: SQLName, columns: [SQLName], _ references: [Reference],
+    _ translate: ([Value], _ keys: [Reference]) throws -> [Value]
   ) throws {
     guard !columns.isEmpty else { return }
     let names = columns.map(quoted).joined(separator: ", ")

@@ -69,7 +69,7 @@ struct Replacing {
     }
     var mapping = KeyMapping(database: database, old: session.schema, new: schema)
     try mapping.build()
-    let (rows, keys) = try exchangeRows(session, mapping, &result)
+    let (rows, keys, referrers) = try exchangeRows(session, mapping, &result)
     try session.conflicts.journal.finish()
     former.lastConflict = try session.conflicts.journal.summary().last
     let before = session
@@ -104,6 +104,7 @@ struct Replacing {
     }
     // A merge takes the rest along itself.
     try rows.putBack(session, keepsRest: !isMerging)
+    try referrers.follow(session)
     try mapping.remove()
     if case .merged(let former, let path) = own {
       try session.conflicts.journal.finish()
@@ -174,7 +175,9 @@ struct Replacing {
 
   private func exchangeRows(
     _ session: StoreSession, _ mapping: KeyMapping, _ result: inout ContentReplacement
-  ) throws -> (RowExchange, declaredKeys: [Int: [RowIdentity: Int64]]) {
+  ) throws -> (
+    RowExchange, declaredKeys: [Int: [RowIdentity: Int64]], referrers: ReplacedReferrers
+  ) {
     let database = session.database
     let schema = try SchemaExchange(database: database, old: mapping.old, new: mapping.new)
     let rows = RowExchange(
@@ -187,6 +190,7 @@ struct Replacing {
     try isMerged ? rowsWithoutKey.remove() : rowsWithoutKey.putAside()
     try rows.putAside()
     let keys = try rows.declaredKeys()
+    let referrers = try rows.referrers(leaving: schema.leavingTables)
     result.deletedRows += try rows.removeRows()
     for table in schema.leavingTables { result.deletedRows += try rows.removeAllRows(of: table) }
     // The capture triggers are created again with their tables.
@@ -203,7 +207,7 @@ struct Replacing {
     if try Int.fetchOne(database, sql: "PRAGMA main.user_version") != snapshot.userVersion {
       try database.execute(sql: "PRAGMA main.user_version = \(snapshot.userVersion)")
     }
-    return (rows, keys)
+    return (rows, keys, referrers)
   }
 
   // MARK: - Bookkeeping

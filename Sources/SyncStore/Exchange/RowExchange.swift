@@ -90,6 +90,20 @@ struct RowExchange {
 
   // MARK: - Removing rows
 
+  /// Returns what stays on this device and refers to the rows that ``removeRows()`` and
+  /// ``removeAllRows(of:)`` will remove.
+  func referrers(leaving: [TableSchema]) throws -> ReplacedReferrers {
+    var referrers = ReplacedReferrers()
+    for table in session.schema.tables {
+      if leaving.contains(where: { $0.id == table.id }) {
+        try referrers.add(referringTo: table, where: "1", session)
+      } else if let new = mapping.new.table(wireName: table.wireName), kept.contains(new.id) {
+        try referrers.add(referringTo: table, where: isDoomed(new), session)
+      }
+    }
+    return referrers
+  }
+
   /// Removes rows that are not in the whole store, or differ there. Returns how many.
   func removeRows() throws -> Int {
     var count = 0

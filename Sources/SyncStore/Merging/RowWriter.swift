@@ -27,6 +27,8 @@ final class RowWriter {
   func writeRows() throws -> [Refusal] {
     /// The rows that are deleted and inserted again, with the device's own values.
     var replaced: [ObjectIdentifier: [Value]] = [:]
+    let referrers = LocalReferrers(session)
+    try referrers.find(set)
     let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
     let keepingKeys = try rowsKeepingKeys()
     // A row without a key would refer to the row that takes the number.
@@ -73,6 +75,7 @@ final class RowWriter {
         refusals.append((row, reason))
       }
     }
+    if refusals.isEmpty { try referrers.follow() }
     // Without the rows that are refused for their own values, unique values may be free.
     let ownFault = refusals.filter { $0.reason != .uniqueValueTaken }
     return ownFault.isEmpty ? Array(refusals.prefix(1)) : ownFault

@@ -16,6 +16,13 @@ extension SchemaReader {
       later: later)
   }
 
+  /// Refuses a table whose name begins like those of bookkeeping: it could not be told from a table
+  /// of a later build.
+  func checkName(_ name: SQLName) throws {
+    guard name.begins(with: "docsync_") else { return }
+    throw TableProblem.reservedName(name)
+  }
+
   /// Returns the functions and collations that ordinary tables need and this connection does not
   /// have, by table.
   func missingDefinitions(

@@ -238,11 +238,16 @@ extension SchemaReader {
 
   /// Determines which tables are referred to, and which of them store the cells of deleted rows.
   /// Joins the columns of each composite reference.
-  func resolveDeletions(_ tables: inout [TableSchema]) {
+  ///
+  /// - Parameter staying: The tables that stay on the device.
+  func resolveDeletions(_ tables: inout [TableSchema], staying: [SQLName]) throws {
     let keys = tables.flatMap(\.foreignKeys)
+    let local = Set(
+      try LocalReference.all(ofTables: staying, orColumnsOf: tables, database)
+        .map(\.parent.folded))
     for index in tables.indices {
       let inbound = keys.filter { $0.parent == tables[index].id }
-      tables[index].isReferred = !inbound.isEmpty
+      tables[index].isReferred = !inbound.isEmpty || local.contains(tables[index].name.folded)
       tables[index].keepsDeleted =
         tables[index].mergeType == .editWins
         || inbound.contains { $0.holds && tables[index].identifies($0) }
@@ -283,7 +288,7 @@ extension SchemaReader {
 }
 
 extension ForeignKey.DeleteAction {
-  fileprivate init(sql: String) {
+  init(sql: String) {
     switch sql.uppercased() {
     case "CASCADE": self = .cascade
     case "SET NULL": self = .setNull

@@ -94,6 +94,7 @@ struct SchemaReader {
       uniquingKeysWith: { first, _ in first })
     for name in names {
       try collecting {
+        try checkName(name)
         try checkDefinitions(of: name, registered[name], undefined)
         try checkIsNoExcludedTable(name, registered, present: all + Array(leftOut.keys))
         try checkRecordedReferences(of: name, registered[name], suspended: suspended)
@@ -139,7 +140,8 @@ struct SchemaReader {
     }
     addImpliedReferences(&tables, ordinal: ordinal)
     resolveRequirements(&tables)
-    resolveDeletions(&tables)
+    try resolveDeletions(
+      &tables, staying: leftOut.filter { $0.value == .excluded }.map(\.key) + problems.keys)
     for table in tables { try collecting { try checkSurrogate(table) } }
     guard found.isEmpty else { return nil }
     var schema = StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
@@ -168,8 +170,9 @@ struct SchemaReader {
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
       let name: SQLName = row["name"]
       let type: String = row["type"]
-      guard !name.begins(with: "sqlite_"), !name.begins(with: "docsync_") else { continue }
+      guard !name.begins(with: "sqlite_"), !name.isOfBookkeeping else { continue }
       switch type {
+      case "table" where name.begins(with: "docsync_"): names.append(name)
       case "table" where excluded.contains(name.folded): leftOut[name] = .excluded
       case "table" where try SchemaTables.include(name, configuration, database):
         leftOut[name] = .schema

@@ -236,7 +236,8 @@ struct TableSchema {
 
   /// Positions of columns whose edits add up.
   var counters: [Int] { columns.indices.filter { columns[$0].domain == .counter } }
-  /// Whether another table refers to this one.
+  /// Whether another table refers to this one, or an excluded table or column does: then change sets
+  /// say what becomes of a row whose key changes.
   var isReferred = false
   /// Whether bookkeeping stores the cells of deleted rows, since such a row can come back: an edit
   /// may win over the deletion, or another table's foreign key would have refused to delete it.

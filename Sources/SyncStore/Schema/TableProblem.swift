@@ -37,6 +37,14 @@ struct TableProblem: Error, Hashable {
       later: "To synchronize it, give it one, for example a column “id INTEGER PRIMARY KEY”.")
   }
 
+  static func reservedName(_ table: SQLName) -> TableProblem {
+    TableProblem(
+      table, .reservedName,
+      message: "The name of the table \(quoted(table)) begins with “docsync_”, like those of the "
+        + "tables with which DocumentSync keeps its books.",
+      remedy: "Give it another name.", later: "To synchronize it, give it another name.")
+  }
+
   /// Returns the error for all tables that cannot be synchronized.
   static func refusal(_ problems: [TableProblem], path: String) -> StoreError {
     let problems = problems.sorted { $0.table < $1.table }

@@ -215,6 +215,7 @@ struct LocalEdits {
       }
     }
     try atomically {
+      try LocalReferrers(session).follow(deletionOf: [key], of: table)
       try access.delete(key)
       try log(
         .delete, key: try localKey(of: shown, table), mask: nil, table,

@@ -48,6 +48,12 @@ final class RowChangeLog {
       kinds = isWanted ? [:] : nil
     }
 
+    fileprivate init(keyColumns: [SQLName]) {
+      self.keyColumns = keyColumns
+      namesRows = false
+      reals = []
+    }
+
     /// Notes what has become of a row.
     ///
     /// - Parameter key: The values of ``keyColumns``.
@@ -106,6 +112,13 @@ final class RowChangeLog {
     let rows = separateRows(of: table)
     tables[table.name] = rows
     return rows
+  }
+
+  /// Notes that rows of a table that is not synchronized have changed.
+  func noteAll(of name: SQLName, keyColumns: [SQLName]) {
+    let rows = tables[name] ?? Table(keyColumns: keyColumns)
+    rows.noteAll()
+    tables[name] = rows
   }
 
   /// Returns notes of a table that do not count before they are added to the others.

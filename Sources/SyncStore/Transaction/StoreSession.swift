@@ -41,6 +41,8 @@ final class StoreSession {
   var knownOriginalKeys: OriginalKeys?
   /// The result of ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?
+  /// The result of ``localReferences()``; `nil` until they are first asked for.
+  var knownLocalReferences: [SQLName: [LocalReference]]?
   /// ``areKeysHeld()``, once that has been asked.
   var knownHoldingKeys: Bool?
   private let statements: StatementCache

@@ -276,6 +276,8 @@ public struct StoreStatus: Hashable, Sendable {
     case keyRead = "an expression reads its key"
     /// Its definition needs functions or collations that only its own program defines.
     case programDefinitions = "needs functions of its program"
+    /// Its name begins like those of docsync's own tables.
+    case reservedName = "has a name of docsync"
     /// It has more columns than can be logged.
     case tooManyColumns = "too many columns"
     /// It refers to a table that is not synchronized.
@@ -296,7 +298,7 @@ public struct StoreStatus: Hashable, Sendable {
       switch self {
       case .excluded, .schema, .virtualTable, .virtualTablePart, .missingExclusion: false
       case .noPrimaryKey, .keyRead, .programDefinitions, .reference, .ambiguousReference,
-        .renamedExclusion, .configuration, .unreadable, .tooManyColumns:
+        .renamedExclusion, .configuration, .unreadable, .tooManyColumns, .reservedName:
         true
       }
     }

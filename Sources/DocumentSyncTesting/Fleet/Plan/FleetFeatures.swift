@@ -107,6 +107,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// References to unique columns that are references themselves.
   package static let chains = FleetFeatures(rawValue: 1 << 61)
 
+  /// Excluded tables that refer to synchronized ones.
+  package static let marks = FleetFeatures(rawValue: 1 << 62)
+
   /// Policies with the functions of the library.
   package static let functions = FleetFeatures(rawValue: 1 << 13)
 
@@ -116,6 +119,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// The features that ``Fleet/Options/always`` may contain.
   package static let optional: FleetFeatures = [
     .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
+    .marks,
   ]
 
   /// The features before those were added that change what a seed stands for. Histories that failed
@@ -124,6 +128,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
     .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
     .hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
+    .marks,
   ])
 
   /// The features by name.
@@ -146,6 +151,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("halves", .halves), ("leastReals", .leastReals), ("hostileNames", .hostileNames),
     ("killedHalves", .killedHalves), ("looseTables", .looseTables),
     ("functions", .functions), ("affinities", .affinities),
-    ("chains", .chains),
+    ("chains", .chains), ("marks", .marks),
   ]
 }

@@ -4,7 +4,9 @@ extension FleetSchema {
   /// The configuration with which stores with this schema are put under sync.
   var configuration: StoreConfiguration {
     var configuration = StoreConfiguration()
-    for table in looseTables { configuration.excludedTables.insert(table.name) }
+    for name in looseTables.map(\.name) + markTables.map(\.name) {
+      configuration.excludedTables.insert(name)
+    }
     for table in tables {
       if table.isLocal { configuration.excludedTables.insert(table.name) }
       let local = table.columns.filter(\.isLocal).map(\.name)

@@ -8,6 +8,8 @@ struct FleetSchema: Hashable, Sendable {
   var triggers: [String] = []
   /// Tables without a primary key, which are excluded.
   var looseTables: [LooseTable] = []
+  /// Excluded tables that refer to others.
+  var markTables: [MarkTable] = []
   /// Whether programs write values at the limits.
   var hasOddValues = false
   /// Whether it has names that must be quoted and are easily taken for others, and such keys.
@@ -27,8 +29,27 @@ struct FleetSchema: Hashable, Sendable {
     var sql: String
   }
 
+  /// An excluded table with a reference, to a synchronized table or another such table.
+  struct MarkTable: Hashable, Sendable {
+    var name: SQLName
+    var parent: SQLName
+    var parentKey: SQLName
+    var onDelete: FleetReference.Action
+    var onUpdate: FleetReference.Action
+    var isWithoutRowid: Bool
+
+    /// The statement that creates it.
+    var sql: String {
+      "CREATE TABLE \(name.sql) (id INTEGER PRIMARY KEY, p REFERENCES \(parent.sql) "
+        + "(\(parentKey.sql)) ON DELETE \(onDelete.rawValue) ON UPDATE \(onUpdate.rawValue))"
+        + (isWithoutRowid ? " WITHOUT ROWID" : "")
+    }
+  }
+
   /// The statements that create the schema.
-  var sql: [String] { tables.flatMap(\.sql) + looseTables.map(\.sql) + triggers }
+  var sql: [String] {
+    tables.flatMap(\.sql) + looseTables.map(\.sql) + markTables.map(\.sql) + triggers
+  }
 
   func table(_ name: SQLName) -> FleetTable? { tables.first { $0.name == name } }
 

@@ -49,6 +49,8 @@ struct RandomPlan {
     names.draw(&schema)
     var loose = RandomLooseTables(seed: seed, options: options, &names)
     loose.draw(&schema)
+    var marks = RandomMarks(seed: seed, options: options)
+    marks.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers += (1...2).map { edits.trigger("trigger\($0)", &dice) }
@@ -91,6 +93,8 @@ struct RandomPlan {
         into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     }
     loose.draw(into: &steps, devices, schema)
+    marks.draw(
+      into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     // A store reads the former state of a column from files that the device has seen.
     if usesManagers, !migrations.migrations.isEmpty {
       steps.removeAll { if case .hide = $0 { true } else { false } }

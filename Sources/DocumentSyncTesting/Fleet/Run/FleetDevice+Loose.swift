@@ -6,7 +6,8 @@ import SyncStore
 extension FleetDevice {
   /// The tables that are not in the schema, with their definitions and rows as text.
   func looseTables() throws -> [SQLName: String] {
-    let known = Set(version.local.tables.map(\.name.folded))
+    let known = Set(
+      (version.local.tables.map(\.name) + version.local.markTables.map(\.name)).map(\.folded))
     var tables: [SQLName: String] = [:]
     for row in try program.rows(
       "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'docsync_*' "

@@ -35,6 +35,8 @@ package struct FleetFailure: Hashable, Sendable, Error {
     /// A table that cannot be synchronized has other rows after a synchronization, or other devices
     /// have heard of it.
     case loose
+    /// A row of an excluded table has not followed the row to which it refers.
+    case marks
     /// A statement has another result than without our triggers.
     case twin
     /// The product threw an error with this code.

@@ -19,6 +19,9 @@ struct FleetInvariants {
     let isIdle: Bool
     let before = extent == .fetching ? world.memory.items : [:]
     let loose = plan.hasLooseTables ? try device.looseTables() : [:]
+    // Migrations rename what the tables refer to, and then no program edits them.
+    let hasMarks = !plan.schema.markTables.isEmpty && plan.migrations.isEmpty
+    let marks = hasMarks ? try FleetMarks(device) : nil
     do {
       isIdle = try await device.synchronize(salt: salt, extent, killedAfter: point)
     } catch let failure as FleetFailure {
@@ -45,10 +48,20 @@ struct FleetInvariants {
     try bringUpToDate(device)
     try device.noteHeld { world.ledger.changeSets }
     try checkAgainstOracle(device)
+    if let marks { try checkMarks(of: device, since: marks) }
     // What is found by sending is not applied, so it has no reason to wait.
     if extent != .sending { try checkWaiting(device) }
     try checkFile(device)
     return isIdle
+  }
+
+  /// Checks that the rows of excluded tables have followed the rows to which they refer.
+  private func checkMarks(of device: FleetDevice, since former: FleetMarks) throws {
+    let hidden = device.expected?.hidden.filter { $0.value != .parentDeleted } ?? [:]
+    let faults = try FleetMarks(device).faults(since: former, hidden: Set(hidden.keys))
+    guard faults.isEmpty else {
+      throw FleetFailure(.marks, "device \(device.number): \(faults.joined(separator: "\n  "))")
+    }
   }
 
   /// Checks I3: the store is sound. Skips a store whose bytes have not changed since its last
@@ -75,6 +88,7 @@ struct FleetInvariants {
         $0.kind == .rowWithoutKey || $0.kind == kind
           || $0.kind == .editTooLarge && device.limit != nil
           || $0.kind == .schemaUnsuitable && plan.hasLooseTables
+          || $0.kind == .foreignKeysBroken && isMark($0.table)
       })
     else {
       throw FleetFailure(
@@ -94,13 +108,22 @@ struct FleetInvariants {
   /// Checks I3: the database is sound, and its own constraints hold.
   private func checkConstraints(_ device: FleetDevice) throws {
     try checkIntegrity(device)
-    let broken = try device.program.rows("PRAGMA foreign_key_check")
+    let broken = try device.program.rows("PRAGMA foreign_key_check").filter { row in
+      guard case .text(let bytes) = row[0] else { return true }
+      return !isMark(SQLName(String(decoding: bytes, as: UTF8.self)))
+    }
     guard broken.isEmpty else {
       throw FleetFailure(
         .foreignKeys,
         "device \(device.number): \(broken.map { $0.map(\.sqlDescription).joined(separator: " ") })"
       )
     }
+  }
+
+  /// Whether a table is an excluded one with references. These may lead nowhere: a program may have
+  /// foreign keys off, and what refers to a hidden row stays.
+  private func isMark(_ table: SQLName?) -> Bool {
+    plan.schema.markTables.contains { $0.name == table }
   }
 
   /// Merges the change sets that the device reports as applied into the oracle's state.

@@ -15,7 +15,8 @@ struct MoveLog {
     let schema = version.shared
     tables = schema.synchronized.filter { table in
       !table.hasSurrogateKey
-        && schema.synchronized.contains { $0.references.contains { $0.parent == table.name } }
+        && (schema.synchronized.contains { $0.references.contains { $0.parent == table.name } }
+          || schema.markTables.contains { $0.parent == table.name })
         && table.key.allSatisfy { schema.keyTable(of: $0, in: table) == nil }
     }
     for table in tables {
