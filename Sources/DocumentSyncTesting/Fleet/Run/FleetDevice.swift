@@ -245,6 +245,10 @@ final class FleetDevice {
       return []
     }
     if !edit.hasForeignKeys { leave.wasEditedFreely = true }
+    let isUpdate = edit.statements.allSatisfy {
+      $0.hasPrefix("UPDATE ") && !$0.hasPrefix("UPDATE OR")
+    }
+    if edit.remade == nil, !isUpdate { leave.hasMoreThanUpdates = true }
     let outcome = try program.edit(edit)
     var differences = outcome.differences(from: expected)
     if differences.isEmpty {
@@ -326,6 +330,8 @@ final class FleetDevice {
 
   private func editCheck() throws -> EditCheck {
     var leave = leave
+    // What was too large to be sent may be inserted later.
+    if limit != nil { leave.hasMoreThanUpdates = true }
     if limit != nil || !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {
       leave.saidByOthers = directory.saidByOthers(since: state.vector, schema: schema)
     }
