@@ -143,6 +143,33 @@ import Testing
     #expect(try devices[1].rows("SELECT note FROM mark") == [shown])
   }
 
+  /// One row gets the number that another had, and what refers to them must differ.
+  @Test(arguments: ["", " WITHOUT ROWID"])
+  func aValueIsTakenOnceItIsFree(rowid: String) throws {
+    let devices = try devices(
+      """
+      CREATE TABLE note (id INTEGER PRIMARY KEY, t TEXT);
+      CREATE TABLE mark (
+        note INTEGER NOT NULL REFERENCES note (id) ON UPDATE CASCADE, k INTEGER, t TEXT,
+        PRIMARY KEY (note, k))\(rowid);
+      CREATE TABLE sub (
+        id INTEGER PRIMARY KEY, note INTEGER UNIQUE REFERENCES note (id) ON UPDATE CASCADE);
+      INSERT INTO note VALUES (1, 'one'), (2, 'two');
+      """)
+    try devices[1].run(
+      "INSERT INTO mark VALUES (1, 0, 'a'), (2, 0, 'b'); INSERT INTO sub VALUES (1, 1), (2, 2)")
+    try devices[0].run(
+      "UPDATE note SET id = 3 WHERE id = 2; UPDATE note SET id = 2 WHERE id = 1")
+    try exchange(devices)
+    #expect(
+      try devices[1].rows("SELECT m.t, n.t FROM mark m JOIN note n ON n.id = m.note ORDER BY 1")
+        == ["a|one", "b|two"])
+    #expect(
+      try devices[1].rows("SELECT s.id, n.t FROM sub s JOIN note n ON n.id = s.note ORDER BY 1")
+        == ["1|one", "2|two"])
+    try expectSound(devices[1])
+  }
+
   /// Two rows get other keys in one synchronization.
   @Test func severalNewKeysAreFollowed() throws {
     let devices = try devices(

@@ -232,7 +232,8 @@ final class LocalReferrers {
       guard present == values else { return }
     }
     guard case .values(let new) = change else {
-      return try write("DELETE FROM main.\(quoted(reference.child))", [], change, key, reference)
+      _ = try write("DELETE FROM main.\(quoted(reference.child))", [], change, key, reference)
+      return
     }
     let dependent = try session.localReferences()[reference.child.folded]?.filter { other in
       other.parentColumns.contains { name in reference.columns.contains(where: name.isSame(as:)) }
@@ -241,8 +242,9 @@ final class LocalReferrers {
       try self.referrers(by: other, of: [key], reference.childKey).map { (other, $0) }
     }
     let terms = reference.columns.map { "\(quoted($0)) = ?" }.joined(separator: ", ")
-    try write(
+    let isWritten = try write(
       "UPDATE OR ABORT main.\(quoted(reference.child)) SET \(terms)", new, change, key, reference)
+    guard isWritten else { return }
     let next = reference.childKey.enumerated().map { index, name in
       reference.columns.firstIndex(where: name.isSame(as:)).map { new[$0] } ?? key[index]
     }
@@ -259,11 +261,12 @@ final class LocalReferrers {
     }
   }
 
-  /// Runs a statement for the row with a key. Leaves the row as it is if its table refuses that.
+  /// Runs a statement for the row with a key. Returns false, and leaves the row as it is for now, if
+  /// its table refuses that.
   private func write(
     _ sql: String, _ values: [Value], _ change: Change, _ key: [Value],
     _ reference: LocalReference
-  ) throws {
+  ) throws -> Bool {
     do {
       let statement = try statement("\(sql) WHERE \(TableAccess.match(reference.childKey))")
       for (index, value) in (values + key).enumerated() { statement.bind(value, at: index + 1) }
@@ -273,9 +276,11 @@ final class LocalReferrers {
       } else {
         session.changes.noteAll(of: reference.child, keyColumns: reference.childKey)
       }
+      return true
     } catch let error as DatabaseError where Self.isRefusal(error) {
       try TransactionEnded.check(session.database, after: error)
       refused.append((change, key, reference))
+      return false
     }
   }
 
