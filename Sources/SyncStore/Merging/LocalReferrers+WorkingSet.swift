@@ -40,14 +40,14 @@ extension LocalReferrers {
     // Another row was, or is, shown under its identity.
     guard !row.exists, row.borrower == nil, !row.wasBorrowed else { return nil }
     guard row.movedTo != nil else { return reference.onDelete == .refuse ? nil : .deleted }
-    guard reference.onUpdate != .refuse else { return nil }
+    let isFollowed = reference.onUpdate != .refuse
     var last = row
     var seen: Set<RowKey> = [row.key]
     while let identity = last.movedTo {
       let key = RowKey(table: row.key.table, identity: identity)
       guard seen.insert(key).inserted else { return nil }
-      guard let next = set[key] else { return .updated(key) { nil } }
-      if next.exists { return .updated(key) { next.localKey } }
+      guard let next = set[key] else { return isFollowed ? .updated(key) { nil } : nil }
+      if next.exists { return isFollowed ? .updated(key) { next.localKey } : nil }
       last = next
     }
     return reference.onDelete == .refuse ? nil : .deleted
