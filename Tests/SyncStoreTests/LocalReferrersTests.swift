@@ -144,6 +144,24 @@ import Testing
     try expectSound(devices[1])
   }
 
+  /// A word alone is a text in a DEFAULT.
+  @Test(arguments: [("none", "none"), ("'none'", "none"), ("(lower('NONE'))", "none")])
+  func aDefaultIsGiven(sql: String, shown: String) throws {
+    let devices = try devices(
+      """
+      CREATE TABLE tag (name TEXT PRIMARY KEY, t TEXT);
+      CREATE TABLE mark (
+        id INTEGER PRIMARY KEY,
+        tag TEXT DEFAULT \(sql) REFERENCES tag (name) ON DELETE SET DEFAULT);
+      INSERT INTO tag VALUES ('none', ''), ('a', 'one');
+      """)
+    try devices[1].run("INSERT INTO mark VALUES (1, 'a')")
+    try devices[0].run("DELETE FROM tag WHERE name = 'a'")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT tag FROM mark") == [shown])
+    try expectSound(devices[1])
+  }
+
   /// An integer key that a program changes is another row's, as which the row lives on.
   @Test(arguments: [("CASCADE", "2"), ("SET NULL", "NULL"), ("NO ACTION", "1")])
   func aNewIntegerKeyIsFollowed(action: String, shown: String) throws {

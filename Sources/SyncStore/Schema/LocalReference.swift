@@ -91,7 +91,8 @@ struct LocalReference: Hashable {
       }
   }
 
-  /// Returns a default value from its SQL. A word alone is a text there.
+  /// Returns a default value from its SQL. A word alone is a text there; a function of its program
+  /// gives NULL here.
   private static func defaultValue(_ sql: String?, _ database: Database) throws -> Value {
     guard let sql else { return .null }
     do {
@@ -99,7 +100,11 @@ struct LocalReference: Hashable {
       defer { reading.reset() }
       return try reading.step() ? reading.value(at: 0) : .null
     } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-      return .text(Array(sql.utf8))
+      let isWord = sql.utf8.allSatisfy { byte in
+        byte >= 128 || byte == UInt8(ascii: "_") || (48...57).contains(byte)
+          || (65...90).contains(byte & 0xDF)
+      }
+      return isWord ? .text(Array(sql.utf8)) : .null
     }
   }
 
