@@ -86,6 +86,7 @@ final class ChangeApply {
       session.warnOfUnusableTriggers(of: table)
       let batch = try IncomingChanges(
         changes, table: table, author: author, concurrency: concurrency, session: session)
+      try batch.adoptFormerStates()
       if !batch.foreignColumns.isEmpty {
         try session.foreign.keep(
           batch.changes, columns: batch.foreignColumns, author: author, clients: session.clients,

@@ -72,6 +72,7 @@ final class IncomingChanges {
       changes.moves.compactMap { move in
         access.canonical(move.destination).map { (move.row, $0) }
       }, uniquingKeysWith: { first, _ in first })
+    try changes.renewReferences(in: table, columns: columns, session)
     changes.keepValues(in: table, columns: columns)
     let identities = Identities(changes, table: table)
     changes.spellKeys(of: table, columns: columns)
@@ -87,6 +88,15 @@ final class IncomingChanges {
   }
 
   func identity(_ row: Int) -> RowIdentity { identities[row] }
+
+  /// Lets the states of rows that are gone follow the form that their keys have by now.
+  func adoptFormerStates() throws {
+    let access = try session.access(table.id)
+    guard try access.hadOtherKeyForms() else { return }
+    for (row, state) in try states().enumerated() where state == nil {
+      _ = try access.adoptFormerState(of: identity(row))
+    }
+  }
 
   /// Returns the stored state of each row.
   func states() throws -> [RowState?] {
@@ -215,6 +225,21 @@ extension IncomingChanges {
 }
 
 extension TableChanges {
+  /// Gives identities of other rows the form that they have in this store: keys can have another one
+  /// on a device that has made a table again.
+  fileprivate mutating func renewReferences(
+    in table: TableSchema, columns: [Int?], _ session: StoreSession
+  ) throws {
+    if table.identity != .surrogate {
+      for (index, position) in table.identityPositions.enumerated() {
+        try keys[index].renewReferences(of: table.columns[position], session)
+      }
+    }
+    for (index, position) in columns.enumerated() {
+      if let position { try cells[index].renewReferences(of: table.columns[position], session) }
+    }
+  }
+
   /// Converts all values to those that the table stores: the author's text may be a number here.
   fileprivate mutating func keepValues(in table: TableSchema, columns: [Int?]) {
     if table.identity != .surrogate {
@@ -261,6 +286,25 @@ extension TableChanges {
 }
 
 extension ValueColumn {
+  fileprivate mutating func renewReferences(
+    of column: ColumnSchema, _ session: StoreSession
+  ) throws {
+    guard let parent = column.referredTable, session.schema[parent].identity != .surrogate,
+      kinds.contains(ValueKind.identity.rawValue)
+    else { return }
+    let access = try session.access(parent)
+    var renewed = ValueColumn()
+    renewed.reserve(count, byteCount: bytes.count)
+    for index in 0..<count {
+      if case .identity(let row) = self[index] {
+        renewed.append(.identity(try access.presentIdentity(row)))
+      } else {
+        renewed.append(self, at: index)
+      }
+    }
+    self = renewed
+  }
+
   /// Converts the values to those that a column of a table stores.
   fileprivate mutating func keep(in column: ColumnSchema) {
     guard mayChange(in: column) else { return }

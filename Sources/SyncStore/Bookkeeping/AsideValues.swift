@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import SyncModel
 
@@ -47,6 +48,23 @@ struct AsideValues {
       sql: "INSERT OR REPLACE INTO main.docsync_aside (wire, identity, col, value) "
         + "SELECT ?, \(identity), ?, \(value) FROM \(source)",
       arguments: [wireName, column])
+  }
+
+  /// Returns the rows of a table for which values are stored.
+  static func identities(in wireName: SQLName, _ database: Database) throws -> [RowIdentity] {
+    let statement = try SQLStatement(
+      "SELECT DISTINCT identity FROM docsync_aside WHERE wire = ?", on: database)
+    statement.bind(.text(wireName.text), at: 1)
+    return try statement.identities()
+  }
+
+  /// Gives the values of a row to another identity.
+  static func rename(
+    _ former: RowIdentity, to present: RowIdentity, in wireName: SQLName, _ database: Database
+  ) throws {
+    try database.execute(
+      sql: "UPDATE OR REPLACE docsync_aside SET identity = ? WHERE wire = ? AND identity = ?",
+      arguments: [Data(present.bytes), wireName, Data(former.bytes)])
   }
 
   /// Removes the values in columns that are no longer excluded, or no longer exist.

@@ -8,7 +8,7 @@ struct BaseValues {
   static let definition = TableDefinition(
     "docsync_base", .device(.changeSets),
     columns: [
-      .integer("tbl", "", .table), .blob("identity"), .integer("col", "", .column),
+      .integer("tbl", "", .table), .blob("identity", "", .row), .integer("col", "", .column),
       .blob("value", "NOT NULL", .cells),
     ], constraint: "PRIMARY KEY (tbl, identity, col)", isWithoutRowID: true)
 

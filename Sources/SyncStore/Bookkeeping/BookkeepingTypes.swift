@@ -47,7 +47,7 @@ struct BookkeepingTypes {
     case .column, .position:
       terms.append("\(name) NOT BETWEEN 0 AND \(ConflictTable.localKeyPosition)")
     case .table: terms.append("\(name) NOT IN (SELECT id FROM main.\(TableRegistry.tables.name))")
-    case .plain, .parent, .journalTable, .cells: break
+    case .plain, .row, .parent, .journalTable, .cells: break
     }
     return terms
   }

@@ -9,7 +9,8 @@ enum ConflictTable {
     columns: [
       .integer("number", "PRIMARY KEY"), .integer("at", "NOT NULL"), .integer("size", "NOT NULL"),
       .text("status", "NOT NULL"), .text("kind", "NOT NULL"),
-      .integer("tbl", "NOT NULL", .journalTable), .blob("identity", "NOT NULL"),
+      .integer("tbl", "NOT NULL", .journalTable),
+      .blob("identity", "NOT NULL", .row),
       .integer("col", "", .column, isOptional: true), .text("rule", "NOT NULL"),
       .text("outcome", "NOT NULL"), .integer("local_time", isOptional: true),
       .integer("local_client", "", .client, isOptional: true),

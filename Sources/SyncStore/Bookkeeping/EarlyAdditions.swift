@@ -11,7 +11,7 @@ final class EarlyAdditions {
   static let definition = TableDefinition(
     "docsync_early", .document, version: 2,
     columns: [
-      .integer("tbl", "", .table), .blob("identity"), .integer("col", "", .column),
+      .integer("tbl", "", .table), .blob("identity", "", .row), .integer("col", "", .column),
       .integer("since"), .integer("setter", "", .client), .integer("client", "", .client),
       .blob("sum", "NOT NULL", .cells), .integer("at", "NOT NULL"),
     ], constraint: "PRIMARY KEY (tbl, identity, col, since, setter, client)", isWithoutRowID: true)

@@ -8,8 +8,8 @@ final class KeptRows {
   static let definition = TableDefinition(
     "docsync_kept", .document,
     columns: [
-      .integer("tbl", "", .table), .blob("identity"), .text("reason", "NOT NULL"),
-      .blob("moved", isOptional: true), .blob("cells", "NOT NULL", .cells),
+      .integer("tbl", "", .table), .blob("identity", "", .row), .text("reason", "NOT NULL"),
+      .blob("moved", "", .row, isOptional: true), .blob("cells", "NOT NULL", .cells),
     ], constraint: "PRIMARY KEY (tbl, identity)", isWithoutRowID: true,
     indexes: [
       // Rows that are shown although they are deleted.
@@ -26,14 +26,14 @@ final class KeptRows {
     "docsync_kept_reference", .document,
     columns: [
       .integer("parent", "", .parent), .text("columns"), .blob("key"), .integer("tbl", "", .table),
-      .blob("identity"),
+      .blob("identity", "", .row),
     ], constraint: "PRIMARY KEY (parent, columns, key, tbl, identity)", isWithoutRowID: true,
     indexes: [TableDefinition.Index(name: "docsync_kept_reference_row", columns: "tbl, identity")])
 
   static let claims = TableDefinition(
     "docsync_claim", .document,
     columns: [
-      .integer("tbl", "", .table), .integer("ix"), .blob("key"), .blob("identity"),
+      .integer("tbl", "", .table), .integer("ix"), .blob("key"), .blob("identity", "", .row),
     ], constraint: "PRIMARY KEY (tbl, ix, key, identity)", isWithoutRowID: true,
     indexes: [TableDefinition.Index(name: "docsync_claim_row", columns: "tbl, identity")])
 
@@ -273,6 +273,16 @@ final class KeptRows {
   private var isPresent: String {
     guard !schema.suspendedTables.isEmpty else { return "1" }
     return "tbl IN (\(schema.tables.map { "\($0.id)" }.joined(separator: ", ")))"
+  }
+
+  /// Replaces an identity under which rows of a table would be shown.
+  static func renameClaimed(
+    _ former: RowIdentity, to present: RowIdentity, in table: Int, _ database: Database
+  ) throws {
+    try database.cachedStatement(
+      sql: "UPDATE OR REPLACE docsync_claim SET key = ?3 WHERE tbl = ?1 "
+        + "AND ix = \(ClaimKey.identityIndex) AND key = ?2"
+    ).execute(arguments: [table, Data(former.bytes), Data(present.bytes)])
   }
 
   /// Removes the claims of unique values; those of identities stay.

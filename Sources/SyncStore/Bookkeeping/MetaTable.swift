@@ -46,11 +46,13 @@ enum MetaTable {
     case journalMode
     /// The version of the rules by which plain values are recorded: see ``EarlierPlainValues``.
     case plainValues
+    /// See ``KeyForms``.
+    case keyForms
 
     /// Whether the value describes the document, the device, or neither.
     var scope: TableDefinition.Scope {
       switch self {
-      case .fingerprintKey, .configuration, .originalKeys: .document
+      case .fingerprintKey, .configuration, .originalKeys, .keyForms: .document
       case .binding, .conflictJournal, .place, .incarnations, .formerNames, .excludedNames,
         .remade, .sharedLog, .keyMissing, .heldEdits, .unconfirmedDeletions:
         .device(.store)
@@ -62,7 +64,8 @@ enum MetaTable {
     var isJSON: Bool {
       switch self {
       case .binding, .configuration, .originalKeys, .conflictJournal, .place, .incarnations,
-        .formerNames, .excludedNames, .remade, .commandState, .heldEdits, .unconfirmedDeletions:
+        .formerNames, .excludedNames, .remade, .commandState, .heldEdits, .unconfirmedDeletions,
+        .keyForms:
         true
       case .format, .fingerprintKey, .sharedLog, .keyMissing, .journalMode, .plainValues: false
       }

@@ -36,6 +36,8 @@ struct TableDefinition: Sendable {
       case plain
       /// The number of a registered table. The row is removed with that table.
       case table
+      /// The identity of a row of that table.
+      case row
       /// The number of another registered table, to which the row refers. The row is removed with
       /// it, too.
       case parent

@@ -72,6 +72,7 @@ struct StoreSetUp {
       database: database, schema: registered, client: binding.client, now: options.now()
     ).plainKeys.noteBeginning(registered)
     try MetaTable.write(.plainValues, to: EarlierPlainValues.version, database)
+    try KeyForms.noteIfAbsent(registered, database)
   }
 
   /// Reads the schema, and checks that the rows can be synchronized.

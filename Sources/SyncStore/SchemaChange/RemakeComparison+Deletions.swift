@@ -23,7 +23,7 @@ extension RemakeComparison {
   func compare(_ deletion: RemakeLog.Deletion, _ row: Known) throws {
     // The row may be there again, or under another key.
     if let key = try access.key(of: row.identity), try access.row(key) != nil { return }
-    guard let before = try formerAccess.key(of: row.identity).flatMap(formerAccess.row) else {
+    guard let before = try rowThere(row.identity) else {
       guard row.here == nil, row.there == nil else { return }
       let isNumbered = table.identity == .surrogate
       let known = isNumbered ? try Value.key(deletion.key[0]).flatMap(access.explicitIdentity) : nil
@@ -59,7 +59,7 @@ extension RemakeComparison {
     var batch: [[Value]] = []
     func flush() throws {
       try checkCancellation()
-      let rows = try states(try batch.map { try formerAccess.identity(ofKey: $0) })
+      let rows = try states(try batch.map { try identityHere(formerAccess.identity(ofKey: $0)) })
       for (formerKey, row) in zip(batch, rows) {
         // Both know nothing of rows that are older than the document.
         if row.here == nil, row.there == nil, !table.hasUnstampedRows { continue }
@@ -82,7 +82,7 @@ extension RemakeComparison {
   /// their former values.
   func findDeletedOfHidden() throws {
     let found = try former.keptRows.identities(in: formerAccess.table.id)
-    for row in try states(found) {
+    for row in try states(found.map(identityHere)) {
       try checkCancellation()
       guard let kept = try former.keptRows.row(keyThere(row)), !kept.reason.isShown,
         let key = try keyIfGone(row)
@@ -183,7 +183,7 @@ extension RemakeComparison {
   func findDeletedEdits() throws {
     let found = try former.keptRows.identities(
       in: formerAccess.table.id, for: .parked(.rowMissing))
-    for row in try states(found) {
+    for row in try states(found.map(identityHere)) {
       guard row.here?.existence == .unsaid, try wasShown(row),
         let key = try access.namingKey(of: row.identity), try access.row(key) == nil,
         log.entry(key)?.isDeleted != true,
@@ -227,7 +227,7 @@ extension RemakeComparison {
     for foreign in try former.foreign.all()
     where foreign.table(in: former.schema)?.id == formerAccess.table.id {
       guard let number = foreign.columns.firstIndex(of: column.wireName),
-        let kept = try former.foreign.row(row.identity, of: foreign.id),
+        let kept = try former.foreign.row(identityThere(row.identity), of: foreign.id),
         let cell = kept.cells.first(where: { $0.column == number })
       else { continue }
       return try logKeys.value(cell.value, of: column)

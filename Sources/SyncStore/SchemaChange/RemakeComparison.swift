@@ -22,6 +22,8 @@ struct RemakeComparison {
   let absentValues: AbsentValues
   /// The edits that no change set has carried, so that no other store knows of them.
   let held: HeldEdits.OfTable
+  /// `nil` if the key of the table has the same form in the other store.
+  private let otherIdentities: OtherIdentities?
   /// The cells that can be compared, by their positions in this store and in the other one.
   let cells: [(here: Int, there: Int)]
   /// The cells whose columns the other store does not have.
@@ -48,6 +50,7 @@ struct RemakeComparison {
     access = try session.access(table.id)
     held = try session.heldEdits().inTable(table, session)
     formerAccess = try former.access(there.id)
+    otherIdentities = try access.identities(in: formerAccess)
     log = try RemakeLog(table, session: session, noticed: noticed)
     logKeys = LogKeys(session: session, noticed: noticed)
     var cells: [(here: Int, there: Int)] = []
@@ -103,17 +106,31 @@ struct RemakeComparison {
   func formerStamp(_ stamp: LocalStamp) -> Stamp { former.clients.stamp(stamp) }
 
   func states(_ identities: [RowIdentity]) throws -> [Known] {
-    let fingerprints = identities.map(access.fingerprint)
-    let order = identities.indices.sorted { fingerprints[$0] < fingerprints[$1] }
-    let sorted = order.map { fingerprints[$0] }
-    let here = try access.stamps.states(of: sorted)
-    let there = try formerAccess.stamps.states(of: sorted)
-    var known = identities.map { Known(identity: $0) }
-    for (index, row) in order.enumerated() {
-      known[row].here = here[index]
-      known[row].there = there[index]
+    var here = try access.states(of: identities)
+    if try access.hadOtherKeyForms() {
+      for row in here.indices where here[row] == nil {
+        here[row] = try access.adoptFormerState(of: identities[row])
+      }
     }
-    return known
+    let there = try formerAccess.states(of: identities.map(identityThere))
+    return identities.indices.map {
+      Known(identity: identities[$0], here: here[$0], there: there[$0])
+    }
+  }
+
+  /// Returns the identity that a row has in the other store.
+  func identityThere(_ identity: RowIdentity) -> RowIdentity {
+    otherIdentities?.there[identity] ?? identity
+  }
+
+  /// Returns the identity that a row of the other store has here.
+  func identityHere(_ identity: RowIdentity) -> RowIdentity {
+    otherIdentities?.here[identity] ?? identity
+  }
+
+  /// Returns the row of the other store with an identity of this store.
+  func rowThere(_ identity: RowIdentity) throws -> (values: [Value], localKey: Int64?)? {
+    try formerAccess.key(of: identityThere(identity)).flatMap(formerAccess.row)
   }
 
   /// Returns whether both stores know the same of the row's existence.
@@ -132,7 +149,7 @@ struct RemakeComparison {
 
   func key(_ row: Known) -> RowKey { RowKey(table: table.id, identity: row.identity) }
   func keyThere(_ row: Known) -> RowKey {
-    RowKey(table: formerAccess.table.id, identity: row.identity)
+    RowKey(table: formerAccess.table.id, identity: identityThere(row.identity))
   }
 
   // MARK: - Rows in the table
@@ -161,7 +178,7 @@ struct RemakeComparison {
 
   func compare(_ values: [Value], key: [Value], _ row: Known) throws {
     let logged = log.entry(key)
-    let before = try formerAccess.key(of: row.identity).flatMap { try formerAccess.row($0) }
+    let before = try rowThere(row.identity)
     let wasShown = try before != nil && wasShown(row)
     if logged?.isInserted == true {
       // It was deleted unseen, and triggers have seen it inserted again.

@@ -18,6 +18,7 @@ struct SchemaArrival {
 
   /// Finds the edits before the change that triggers have not seen. The log is to be sealed next.
   func begin(_ concerned: SchemaRenewal.Concerned) throws {
+    try KeyFormChange(session, former: concerned.formerKeyForms).run()
     try forgetClaims()
     try session.noteRemade(concerned.remade)
     let unseen = UnseenRows(session: session)

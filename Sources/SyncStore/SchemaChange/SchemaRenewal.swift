@@ -47,6 +47,8 @@ struct SchemaRenewal {
     var remade: [Int] = []
     /// Tables whose deleted rows retain their cells from now on, although the log lacks them.
     var lackingDeletedCells: Set<Int> = []
+    /// The former forms of the keys of tables whose keys have other forms now.
+    var formerKeyForms: [Int: [KeyForm]] = [:]
   }
 
   /// Registers new tables and columns, forgets dropped ones, and renews missing or outdated
@@ -88,6 +90,9 @@ struct SchemaRenewal {
       try forgetAside(of: table, database)
       if !known.isLogged { concerned.remade.append(table.id) }
     }
+    var forms = try KeyForms.read(database) ?? KeyForms()
+    concerned.formerKeyForms = forms.update(schema.tables)
+    try forms.write(database)
     return concerned
   }
 

@@ -239,6 +239,9 @@ final class TableAccess {
   /// no other record has these keys.
   var formerKeys: [RowIdentity: Int64] = [:]
 
+  /// See ``formerKeyForms()``; `nil` until they are first asked for.
+  var knownFormerKeyForms: [[KeyForm]]?
+
   /// Keys of rows that are out of the table for a moment.
   var reservedKeys: Set<Int64> = []
 

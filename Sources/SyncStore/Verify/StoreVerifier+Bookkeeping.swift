@@ -33,6 +33,7 @@ extension StoreVerifier {
       let type: any StoredValue.Type
       switch key {
       case .originalKeys: type = OriginalKeys.self
+      case .keyForms: type = KeyForms.self
       case .excludedNames: type = ExcludedNames.self
       case .formerNames: type = FormerNames.self
       case .remade: type = RemadeTables.self
