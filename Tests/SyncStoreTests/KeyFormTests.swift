@@ -167,6 +167,78 @@ import Testing
     try expect(devices, shape, ["a"])
   }
 
+  /// A row that is inserted after the migration, before docsync runs, and whose key would have been
+  /// that of another row before, is a row of its own.
+  @Test(
+    arguments: [
+      ("BIGINT", "7 007"), ("TEXT COLLATE NOCASE", "ab AB"),
+      ("TEXT COLLATE NOCASE", "Ab ab"),
+    ], [false, true])
+  func aKeyThatWasEqualIsAnotherRow(
+    form: (types: String, keys: String), isStamped: Bool
+  ) throws {
+    let former = form.types.hasPrefix("BIGINT") ? "BIGINT" : form.types
+    let present = form.types.hasPrefix("BIGINT") ? "VARCHAR(20)" : "TEXT"
+    let keys = form.keys.split(separator: " ").map(String.init)
+    let shape = Shape.alone
+    let devices = try scratch.devices(
+      2, shape.creation(former) + (isStamped ? "" : shape.insertion(keys[0], "a")))
+    if isStamped {
+      try devices[1].run(shape.insertion(keys[0], "a"))
+      try exchange(devices)
+    }
+    try devices[0].run(shape.migration(to: present))
+    try devices[0].run(shape.insertion(keys[1], "b"))
+    try devices[1].run(shape.migration(to: present))
+    try exchange(devices)
+    try expect(devices, shape, ["a", "b"])
+    for device in devices { #expect(try device.sealsNothing()) }
+  }
+
+  /// Keys that become equal: the deletion of one, which another device applies to the row that is
+  /// left, does not divide the devices.
+  @Test(arguments: [true, false])
+  func aDeletionOfAKeyThatBecomesEqualIsNoFork(isLater: Bool) throws {
+    let shape = Shape.alone
+    let devices = try scratch.devices(2, shape.creation("TEXT"))
+    try devices[0].run(shape.insertion("ab", "a") + shape.insertion("AB", "b"))
+    try exchange(devices)
+    let migration = shape.migration(to: "TEXT COLLATE NOCASE")
+    if !isLater { try devices[1].run("DELETE FROM w WHERE k = 'ab'") }
+    try devices[0].run("DELETE FROM w WHERE k = 'ab'; " + migration)
+    try devices[0].receive(from: devices[1])
+    if isLater { try devices[1].run("DELETE FROM w WHERE k = 'ab'") }
+    try devices[0].receive(from: devices[1])
+    try devices[1].run(migration)
+    try exchange(devices)
+    let contents = try devices.map { try $0.rows(shape.query) }
+    #expect(contents[0] == contents[1])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
+  /// The stamps of rows whose keys contain a row with declared columns are found by the spelling of
+  /// that row: an edit that is older does not replace theirs.
+  @Test func rowsWithSpelledParentsKeepTheirStamps() throws {
+    let shape = Shape.declared
+    var configuration = StoreConfiguration()
+    configuration.identities = ["w": .columns(["k"])]
+    let devices = try scratch.devices(
+      3, shape.creation("TEXT") + shape.insertion("Ab", "a"), configuration: configuration)
+    let others = Array(devices[..<2])
+    try devices[2].run("UPDATE c SET y = 'older'")
+    try devices[0].run("UPDATE c SET y = 'newer'")
+    try exchange(others)
+    let migration = shape.migration(to: "TEXT COLLATE NOCASE")
+    for device in others { try device.run(migration) }
+    try exchange(others)
+    try devices[2].run(migration)
+    try exchange(devices)
+    for device in devices { #expect(try device.rows("SELECT y FROM c") == ["newer"]) }
+    try expect(devices, shape, ["a"])
+  }
+
   /// Three devices edit and exchange, and each migrates from numbers to text and back at times of its
   /// own.
   @Test(arguments: Shape.allCases, 0..<RandomRuns.count)

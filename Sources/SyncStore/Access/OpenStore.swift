@@ -111,7 +111,7 @@ final class OpenStore: Sendable {
           let session =
             try stopped.map { try self.session(database, $0, log) } ?? presentSession(database, log)
           try EarlierPlainValues(session: session).settle()
-          try KeyForms.noteIfAbsent(session.schema, database)
+          if stopped == nil { try KeyForms.noteIfAbsent(session.schema, database) }
           let result = try body(session)
           try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
           try session.conflicts.journal.finish()

@@ -69,8 +69,8 @@ final class IncomingChanges {
     }
     let access = try session.access(table.id)
     destinations = Dictionary(
-      changes.moves.compactMap { move in
-        access.canonical(move.destination).map { (move.row, $0) }
+      try changes.moves.compactMap { move in
+        try access.canonical(move.destination).map { (move.row, $0) }
       }, uniquingKeysWith: { first, _ in first })
     try changes.renewReferences(in: table, columns: columns, session)
     changes.keepValues(in: table, columns: columns)
@@ -93,9 +93,8 @@ final class IncomingChanges {
   func adoptFormerStates() throws {
     let access = try session.access(table.id)
     guard try access.hadOtherKeyForms() else { return }
-    for (row, state) in try states().enumerated() where state == nil {
-      _ = try access.adoptFormerState(of: identity(row))
-    }
+    var states = try states()
+    try access.adoptFormerStates(of: states.indices.map(identity), &states)
   }
 
   /// Returns the stored state of each row.

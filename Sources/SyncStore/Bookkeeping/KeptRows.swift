@@ -275,6 +275,15 @@ final class KeptRows {
     return "tbl IN (\(schema.tables.map { "\($0.id)" }.joined(separator: ", ")))"
   }
 
+  /// Returns the identities under which rows of a table would be shown.
+  static func claimedIdentities(in table: Int, _ database: Database) throws -> [RowIdentity] {
+    let statement = try SQLStatement(
+      "SELECT DISTINCT key FROM docsync_claim WHERE tbl = ? AND ix = \(ClaimKey.identityIndex)",
+      on: database)
+    statement.bind(Int64(table), at: 1)
+    return try statement.identities()
+  }
+
   /// Replaces an identity under which rows of a table would be shown.
   static func renameClaimed(
     _ former: RowIdentity, to present: RowIdentity, in table: Int, _ database: Database

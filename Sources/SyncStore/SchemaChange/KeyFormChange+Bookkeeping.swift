@@ -24,15 +24,22 @@ extension StoreSession {
   /// - Parameter renamed: The present identities by the former ones, by table.
   func rename(_ renamed: [Int: [RowIdentity: RowIdentity]]) throws {
     for (id, rows) in renamed.sorted(by: { $0.key < $1.key }) where !rows.isEmpty {
-      let wireName = schema[id].wireName
-      for (former, present) in rows.sorted(by: { $0.key < $1.key }) {
-        for definition in Bookkeeping.tables {
-          for column in definition.columns(.row) {
+      for definition in Bookkeeping.tables {
+        for column in definition.columns(.row) {
+          for former in try definition.identities(in: column, of: id, database) {
+            guard let present = rows[former] else { continue }
             try definition.rename(former, to: present, in: column, of: id, database)
           }
         }
-        try KeptRows.renameClaimed(former, to: present, in: id, database)
+      }
+      let wireName = schema[id].wireName
+      for former in try AsideValues.identities(in: wireName, database) {
+        guard let present = rows[former] else { continue }
         try AsideValues.rename(former, to: present, in: wireName, database)
+      }
+      for former in try KeptRows.claimedIdentities(in: id, database) {
+        guard let present = rows[former] else { continue }
+        try KeptRows.renameClaimed(former, to: present, in: id, database)
       }
     }
     try rename(inHeldEdits: renamed)
@@ -117,11 +124,11 @@ extension TableDefinition {
     _ column: String, of table: Int, _ database: Database,
     _ body: (_ column: Int, _ value: Value) throws -> Value
   ) throws {
-    guard let tableColumn else { return }
+    guard let tableColumn, let rowColumn = columns(.row).first else { return }
     let found = try StoredRow.fetchAll(
       database,
-      sql: "SELECT DISTINCT \(column) AS cells FROM \(name) WHERE \(tableColumn) = ? "
-        + "AND \(column) IS NOT NULL", arguments: [table])
+      sql: "SELECT \(rowColumn) AS row, \(column) AS cells FROM \(name) "
+        + "WHERE \(tableColumn) = ? AND \(column) IS NOT NULL", arguments: [table])
     for row in found {
       let former = try row["cells"] as Data
       let cells = try KeptCells.decode(Array(former)).map {
@@ -130,8 +137,9 @@ extension TableDefinition {
       let present = Data(KeptCells.encode(cells))
       guard present != former else { continue }
       try database.execute(
-        sql: "UPDATE \(name) SET \(column) = ? WHERE \(tableColumn) = ? AND \(column) = ?",
-        arguments: [present, table, former])
+        sql: "UPDATE \(name) SET \(column) = ? "
+          + "WHERE \(tableColumn) = ? AND \(rowColumn) = ? AND \(column) = ?",
+        arguments: [present, table, try row["row"] as Data, former])
     }
   }
 }

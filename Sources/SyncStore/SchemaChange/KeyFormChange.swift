@@ -13,7 +13,8 @@ struct KeyFormChange {
   /// The tables whose identities have another form: also those whose keys refer to such a table.
   private let tables: [TableSchema]
 
-  private static let rowsPerBatch = 20_000
+  /// With two identities each, the states of a batch are remembered at once.
+  private static let rowsPerBatch = 10_000
 
   /// - Parameter former: The former forms of the tables whose keys have others now.
   init(_ session: StoreSession, former: [Int: [KeyForm]]) {
@@ -45,21 +46,37 @@ struct KeyFormChange {
 
   // MARK: - Identities
 
-  /// Returns the identity that a row had, by the logical values of its key.
-  private func formerIdentity(of values: [Value], in table: TableSchema) throws -> RowIdentity? {
-    let values = try zip(values, table.identityPositions).map { value, position in
-      try formerValue(value, table.columns[position])
+  /// Returns the identity that a row had, by the logical values of its key. `nil` if the recorded forms
+  /// do not fit the table.
+  ///
+  /// - Parameter local: The local values, if they are known. They lead to the spelling that an
+  ///   identity no longer has.
+  private func formerIdentity(
+    of values: [Value], local: [Value]?, in table: TableSchema
+  ) throws -> RowIdentity? {
+    let values = try values.indices.map { index in
+      try formerValue(
+        values[index], local: local?[index], table.columns[table.identityPositions[index]])
     }
     let access = try session.access(table.id)
     guard let forms = former[table.id] else { return access.identity(of: values) }
     return access.identity(of: values, in: forms)
   }
 
-  private func formerValue(_ value: Value, _ column: ColumnSchema) throws -> Value {
-    guard case .identity(let row) = value, let parent = table(referredBy: column),
-      let values = IdentityEncoding.values(of: row, count: parent.identityPositions.count)
+  private func formerValue(_ value: Value, local: Value?, _ column: ColumnSchema) throws -> Value {
+    guard case .identity(let row) = value, let parent = table(referredBy: column) else {
+      return value
+    }
+    let access = try session.access(parent.id)
+    if let number = local.flatMap(Value.key), let key = try access.declaredValues(of: number) {
+      let values = try access.earlierLogicalKey(key)
+      if access.identity(of: values) == row {
+        return try formerIdentity(of: values, local: key, in: parent).map(Value.identity) ?? value
+      }
+    }
+    guard let values = IdentityEncoding.values(of: row, count: parent.identityPositions.count)
     else { return value }
-    return try formerIdentity(of: values, in: parent).map(Value.identity) ?? value
+    return try formerIdentity(of: values, local: nil, in: parent).map(Value.identity) ?? value
   }
 
   /// Returns the table to which a column refers, if its identities have another form.
@@ -75,19 +92,22 @@ struct KeyFormChange {
     let access = try session.access(table.id)
     try settleSpellings(of: table, access)
     let named = try session.namedRows(of: table)
+    let shared = try sharedFormerIdentities(of: table, access)
     var renamed: [RowIdentity: RowIdentity] = [:]
     var batch: [(former: RowIdentity, present: RowIdentity)] = []
     func move(rowsOf reading: SQLStatement, areLogged: Bool) throws {
       while try reading.step() {
         let key = table.keyColumns.indices.map { reading.value(at: $0) }
-        if key.contains(.null) { continue }
-        let values = try areLogged ? access.earlierLogicalKey(key) : access.logicalKey(key)
-        let present = access.identity(of: values)
-        guard let former = try formerIdentity(of: values, in: table), former != present,
-          renamed[former] == nil
-        else { continue }
-        if named.contains(former) { renamed[former] = present }
-        batch.append((former, present))
+        guard let row = try identities(of: key, areLogged: areLogged, access) else { continue }
+        let isShared = shared?.contains(access.fingerprint(row.former))
+        if isShared == true, !areLogged { try forgetState(row.former, access) }
+        guard row.former != row.present, renamed[row.former] == nil else { continue }
+        if try access.presentIdentity(row.former) != row.present, isShared ?? true {
+          // It is another row that was inserted since: its key would have been the same before.
+          continue
+        }
+        if named.contains(row.former) { renamed[row.former] = row.present }
+        batch.append(row)
         if batch.count == Self.rowsPerBatch {
           try moveStates(batch, access, replacing: !areLogged)
           batch = []
@@ -116,6 +136,54 @@ struct KeyFormChange {
     return renamed
   }
 
+  /// Returns the identities that a row had and has, by the local values of its key.
+  private func identities(
+    of key: [Value], areLogged: Bool, _ access: TableAccess
+  ) throws -> (former: RowIdentity, present: RowIdentity)? {
+    if key.contains(.null) { return nil }
+    let values = try areLogged ? access.earlierLogicalKey(key) : access.logicalKey(key)
+    return try formerIdentity(of: values, local: key, in: access.table).map {
+      (former: $0, present: access.identity(of: values))
+    }
+  }
+
+  /// Forgets the state of a row, since bookkeeping cannot tell which of several rows it is: all of them
+  /// count as inserted.
+  private func forgetState(_ former: RowIdentity, _ access: TableAccess) throws {
+    let fingerprint = access.fingerprint(former)
+    guard let state = try access.stamps.state(of: fingerprint) else { return }
+    if state.isKept {
+      try session.keptRows.remove(RowKey(table: access.table.id, identity: former))
+    }
+    try access.stamps.store([(fingerprint, nil)])
+  }
+
+  /// Returns the former identities that several rows of a table would have, if keys that were equal can
+  /// differ now. `nil` if such keys can differ only by what a migration has not made of the former
+  /// ones, such as `'007'` where 7 was.
+  private func sharedFormerIdentities(
+    of table: TableSchema, _ access: TableAccess
+  ) throws -> Set<RowFingerprint>? {
+    let isFiner = tables.contains { table in
+      zip(former[table.id] ?? [], table.identityPositions).contains { form, position in
+        form.collation != .binary && form.collation != table.columns[position].keyCollation
+      }
+    }
+    guard isFiner else { return nil }
+    var known: Set<RowFingerprint> = []
+    var shared: Set<RowFingerprint> = []
+    let reading = try SQLStatement(
+      "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)",
+      on: session.database)
+    while try reading.step() {
+      let key = table.keyColumns.indices.map { reading.value(at: $0) }
+      guard let row = try identities(of: key, areLogged: false, access) else { continue }
+      let fingerprint = access.fingerprint(row.former)
+      if !known.insert(fingerprint).inserted { shared.insert(fingerprint) }
+    }
+    return shared
+  }
+
   /// Returns the columns of the log that contain keys: those of an edited row, and those that it
   /// got, if the log has them.
   private func logKeys(of table: TableSchema) throws -> [[String]] {
@@ -133,19 +201,18 @@ struct KeyFormChange {
       for (name, position) in zip(names, table.identityPositions)
       where !table.columns[position].isKeyed {
         let reading = try SQLStatement(
-          "SELECT DISTINCT \(name), typeof(\(name)) FROM \(table.logName)", on: session.database)
-        var changed: [(former: Value, present: Value)] = []
+          "SELECT seq, \(name) FROM \(table.logName)", on: session.database)
+        var changed: [(entry: Int64, value: Value)] = []
         while try reading.step() {
-          let value = reading.value(at: 0)
+          let value = reading.value(at: 1)
           let present = value.kept(in: table.columns[position])
-          if present != value { changed.append((value, present)) }
+          if present != value { changed.append((reading.integer(at: 0), present)) }
         }
         let writing = try SQLStatement(
-          "UPDATE \(table.logName) SET \(name) = ?1 "
-            + "WHERE \(name) IS ?2 AND typeof(\(name)) = typeof(?2)", on: session.database)
-        for (value, present) in changed {
-          writing.bind(present, at: 1)
-          writing.bind(value, at: 2)
+          "UPDATE \(table.logName) SET \(name) = ? WHERE seq = ?", on: session.database)
+        for (entry, value) in changed {
+          writing.bind(value, at: 1)
+          writing.bind(entry, at: 2)
           try writing.run()
         }
       }
@@ -164,14 +231,27 @@ struct KeyFormChange {
       let (former, present) = (access.fingerprint(row.former), access.fingerprint(row.present))
       guard let state = try access.stamps.state(of: former) else { continue }
       if changes[former] == nil { changes.updateValue(nil, forKey: former) }
-      if try replacing || access.stamps.state(of: present) == nil {
+      let other = try access.stamps.state(of: present)
+      if let other, !replacing || isDeletedLater(other, than: state) {
+        if state.isKept {
+          try session.keptRows.remove(RowKey(table: access.table.id, identity: row.former))
+        }
+      } else {
+        if other?.isKept == true {
+          try session.keptRows.remove(RowKey(table: access.table.id, identity: row.present))
+        }
         changes.updateValue(state, forKey: present)
-      } else if state.isKept {
-        try session.keptRows.remove(RowKey(table: access.table.id, identity: row.former))
       }
     }
     let sorted = changes.sorted { $0.key < $1.key }
     try access.stamps.store(sorted.map { (fingerprint: $0.key, state: $0.value) })
+  }
+
+  /// Returns whether a row was deleted after the last insertion or deletion of another one that gets
+  /// its identity. Then all devices take that deletion for one of the other row.
+  private func isDeletedLater(_ deleted: RowState, than state: RowState) -> Bool {
+    deleted.existence == .deleted
+      && session.clients.precedes(state.existenceStamp, deleted.existenceStamp)
   }
 
   /// Drops the stamps of the spellings of keys that have one form only now. A key that has several

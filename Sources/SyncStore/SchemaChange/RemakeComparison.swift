@@ -107,11 +107,7 @@ struct RemakeComparison {
 
   func states(_ identities: [RowIdentity]) throws -> [Known] {
     var here = try access.states(of: identities)
-    if try access.hadOtherKeyForms() {
-      for row in here.indices where here[row] == nil {
-        here[row] = try access.adoptFormerState(of: identities[row])
-      }
-    }
+    try access.adoptFormerStates(of: identities, &here)
     let there = try formerAccess.states(of: identities.map(identityThere))
     return identities.indices.map {
       Known(identity: identities[$0], here: here[$0], there: there[$0])
@@ -130,7 +126,9 @@ struct RemakeComparison {
 
   /// Returns the row of the other store with an identity of this store.
   func rowThere(_ identity: RowIdentity) throws -> (values: [Value], localKey: Int64?)? {
-    try formerAccess.key(of: identityThere(identity)).flatMap(formerAccess.row)
+    // The other store would find a row by another spelling of its key.
+    if let otherIdentities, otherIdentities.there[identity] == nil { return nil }
+    return try formerAccess.key(of: identityThere(identity)).flatMap(formerAccess.row)
   }
 
   /// Returns whether both stores know the same of the row's existence.

@@ -210,7 +210,7 @@ struct SchemaArrival {
     }
     let access = try session.access(table.id)
     // Only now does the schema tell which spellings of a key are equal.
-    guard let known = access.canonical(identity) else { return }
+    guard let known = try access.canonical(identity) else { return }
     let action: RowAction =
       switch row.existence {
       case .unsaid: .update
@@ -219,11 +219,11 @@ struct SchemaArrival {
       }
     let change = WorkingSet.Change(
       action: action, stamp: row.existenceStamp,
-      cells: row.cells.compactMap { cell in
-        place(cell).map {
-          (column: $0, value: cell.value.kept(in: table.columns[$0]), stamp: cell.stamp)
+      cells: try row.cells.compactMap { cell in
+        try place(cell).map {
+          (column: $0, value: try value(cell.value, table.columns[$0]), stamp: cell.stamp)
         }
-      }, keyHint: row.keyHint, movedTo: row.destination.flatMap(access.canonical),
+      }, keyHint: row.keyHint, movedTo: try row.destination.flatMap(access.canonical),
       erasureStamp: row.erasureStamp == .zero ? nil : row.erasureStamp)
     let merged = try set.row(RowKey(table: table.id, identity: known))
     try set.conflicts.noteArrival(change, on: merged, defaults: absent.values(of: table))
@@ -231,6 +231,14 @@ struct SchemaArrival {
     let rest = ForeignRow(cells: row.cells.filter { place($0) == nil })
     if known != identity { try session.foreign.store(ForeignRow(), identity, of: foreign.id) }
     try session.foreign.store(rest, known, of: foreign.id)
+  }
+
+  /// Returns a stored value in the form that it has in a column.
+  private func value(_ value: Value, _ column: ColumnSchema) throws -> Value {
+    guard case .identity(let row) = value, let parent = column.referredTable else {
+      return value.kept(in: column)
+    }
+    return .identity(try session.access(parent).presentIdentity(row))
   }
 
   /// Forgets the claims of rows that are not shown, since indexes may have other numbers by now.

@@ -112,6 +112,9 @@ final class TableExport {
     let identities = try Identities(batch, table: table, access: access, session: session)
     var states = try access.stamps.states(
       of: identities.fingerprints, inOrder: identities.order)
+    if try access.hadOtherKeyForms() {
+      try access.adoptFormerStates(of: states.indices.map(identities.identity), &states)
+    }
     var isChanged = [Bool](repeating: false, count: batch.rows.count)
     var gone: Set<RowIdentity> = []
 

@@ -99,6 +99,12 @@ extension TableAccess {
     try session.database.execute(sql: "DELETE FROM \(earlierKeys)")
   }
 
+  /// Returns the declared columns of a row as it was before the edits in the log.
+  func declaredValues(of key: Int64) throws -> [Value]? {
+    guard case .columns = table.identity else { return nil }
+    return try loggedKey(key) ?? presentKey(key)
+  }
+
   /// Returns the declared columns of a row that was deleted, or given another key, since the last
   /// change set (``rememberEarlierKeys()``).
   func loggedKey(_ key: Int64) throws -> [Value]? {

@@ -38,7 +38,8 @@ extension TableAccess {
     return self.identity(of: try presentValues(values))
   }
 
-  private func presentValues(_ key: [Value]) throws -> [Value] {
+  /// Returns logical values of a key in the form in which this table has them.
+  func presentValues(_ key: [Value]) throws -> [Value] {
     try zip(key, table.identityPositions).map { value, position in
       let column = table.columns[position]
       guard case .identity(let row) = value, let parent = column.referredTable else {
@@ -145,12 +146,21 @@ extension TableAccess {
     return identities.filter { $0 != identity }
   }
 
+  /// Lets the states of rows without one follow their keys: see ``adoptFormerState(of:)``.
+  func adoptFormerStates(of identities: [RowIdentity], _ states: inout [RowState?]) throws {
+    guard try hadOtherKeyForms() else { return }
+    let missing = states.indices.filter { states[$0] == nil }
+    try stamps.readAhead(
+      missing.flatMap { try formerIdentities(of: identities[$0]).map(fingerprint) })
+    for row in missing { states[row] = try adoptFormerState(of: identities[row]) }
+  }
+
   /// Moves the state of a row from an identity that it had in a former form. ``KeyFormChange`` does not
   /// know the keys of rows that are erased, or were deleted while there were no triggers; otherwise
   /// their deletions would be forgotten.
   ///
   /// Returns the state; `nil` if there is none.
-  func adoptFormerState(of identity: RowIdentity) throws -> RowState? {
+  private func adoptFormerState(of identity: RowIdentity) throws -> RowState? {
     for former in try formerIdentities(of: identity) {
       // Another row can have an identity of that form.
       guard try presentIdentity(former) == identity,

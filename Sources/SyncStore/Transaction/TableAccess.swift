@@ -96,7 +96,7 @@ final class TableAccess {
   }
 
   /// Returns the values of the declared columns in the row with a local key.
-  private func presentKey(_ key: Int64) throws -> [Value]? {
+  func presentKey(_ key: Int64) throws -> [Value]? {
     let columns = table.identityPositions.map { quoted(table.columns[$0].name) }
     let statement = try statement(
       "SELECT \(columns.joined(separator: ", ")) FROM \(table.quotedName) "
@@ -118,7 +118,7 @@ final class TableAccess {
 
   /// Returns the form that an identity has in this table: numbers and text as the columns store
   /// them, text folded. `nil` if no row of the table can have it.
-  func canonical(_ identity: RowIdentity) -> RowIdentity? {
+  func canonical(_ identity: RowIdentity) throws -> RowIdentity? {
     guard table.identity != .surrogate else {
       return identity.bytes.count == 16 ? identity : nil
     }
@@ -126,7 +126,7 @@ final class TableAccess {
     guard let values = IdentityEncoding.values(of: identity, count: positions.count),
       !values.contains(.null)
     else { return nil }
-    return self.identity(of: zip(values, positions).map { $0.kept(in: table.columns[$1]) })
+    return self.identity(of: try presentValues(values))
   }
 
   /// Returns the identity for logical values of the identity's columns.
