@@ -111,7 +111,6 @@ final class OpenStore: Sendable {
           let session =
             try stopped.map { try self.session(database, $0, log) } ?? presentSession(database, log)
           try EarlierPlainValues(session: session).settle()
-          if stopped == nil { try KeyForms.noteIfAbsent(session.schema, database) }
           let result = try body(session)
           try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
           try session.conflicts.journal.finish()

@@ -228,6 +228,8 @@ struct Replacing {
     for key in MetaTable.Key.allCases where key.scope == .document {
       try MetaTable.copy(key, from: KeyMapping.attached, database)
     }
+    // A whole store of an earlier build has none.
+    try KeyForms.noteIfAbsent(mapping.new, database)
     let whole = try MetaTable.read(.commandState, database, in: KeyMapping.attached)
     let own = try MetaTable.read(.commandState, database)
     if let state = try commandState(own, whole) {

@@ -2,15 +2,17 @@ import GRDB
 import SyncModel
 
 /// The upgrade of stores in which earlier builds have noted plain values by other rules, or not at
-/// all.
+/// all, or have not recorded the forms of keys.
 struct EarlierPlainValues {
   let session: StoreSession
 
   /// The version of the rules by which plain values are noted. Builds with version 1 took a plain
   /// value and a reference with one number for the same value of an index with a condition or
   /// expressions. Builds with version 2 hid rows whose key contains a row that is gone
-  /// (``ForeignKey/isRequired``).
-  static let version: [UInt8] = [3]
+  /// (``ForeignKey/isRequired``). Builds with version 3 recorded no forms of keys (``KeyForms``).
+  static let version: [UInt8] = [4]
+  /// The first version whose plain values are noted by the present rules.
+  private static let presentRules: UInt8 = 3
 
   /// Whether a store of the present format was last written by an earlier build.
   static func isSettlingDue(_ database: Database) throws -> Bool {
@@ -23,6 +25,13 @@ struct EarlierPlainValues {
   func settle() throws {
     let known = try MetaTable.read(.plainValues, session.database)
     guard known != Self.version else { return }
+    try KeyForms.noteIfAbsent(session.schema, session.database)
+    try noteValues(known)
+    try MetaTable.write(.plainValues, to: Self.version, session.database)
+  }
+
+  private func noteValues(_ known: [UInt8]?) throws {
+    if let version = known?.first, version >= Self.presentRules { return }
     if known == nil {
       try session.plainKeys.noteBeginning(session.schema)
       try showHiddenRows { !$0.isEnforced }
@@ -32,7 +41,6 @@ struct EarlierPlainValues {
     if session.schema.tables.contains(where: \.hasEvaluatedReferences) {
       try RemadeTables.noteSettlingDue(session.database)
     }
-    try MetaTable.write(.plainValues, to: Self.version, session.database)
   }
 
   /// Decides again about the hidden rows of tables with such references.
