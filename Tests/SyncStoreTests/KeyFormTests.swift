@@ -113,11 +113,15 @@ import Testing
     #expect(Set(digests).count == 1, sourceLocation: sourceLocation)
   }
 
+  /// All forms with all shapes but one: a reference by declared columns from a device with the former
+  /// form does not tell “Ab” from “ab”.
+  private static let cases = Forms.all.flatMap { forms in
+    Shape.allCases.map { (forms, $0) }
+  }.filter { $0.1 != .declared || $0.0.former != "TEXT COLLATE NOCASE" }
+
   /// Edits before, between and after the migrations of two devices reach both, and deletions stay.
-  @Test(arguments: Forms.all, Shape.allCases)
+  @Test(arguments: cases)
   func rowsKeepTheirStates(forms: Forms, shape: Shape) throws {
-    // A reference from a device with the former form does not tell “Ab” from “ab”.
-    if shape == .declared, forms.former == "TEXT COLLATE NOCASE" { return }
     let devices = try devices(forms, shape)
     let keys = forms.keys
     func edit(_ device: Int, _ sql: String) throws { try devices[device].run(sql) }
