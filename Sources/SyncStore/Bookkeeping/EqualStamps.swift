@@ -34,7 +34,7 @@ extension Value {
       }
       return CounterValue(self)?.encoded ?? self
     case (.plain, _), (.key, _), (.counter, _):
-      return applying(column.affinity).stored(with: column.affinity)
+      return converted(to: column.affinity)
     }
   }
 }

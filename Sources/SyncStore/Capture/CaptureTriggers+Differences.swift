@@ -8,7 +8,10 @@ extension CaptureTriggers {
   func difference(_ column: ColumnSchema) -> String {
     let name = quoted(column.name)
     let collated = column.collation == "BINARY" ? "" : " COLLATE BINARY"
-    let values = "OLD.\(name)\(collated) IS NOT NEW.\(name)"
+    let values =
+      column.affinity == .text && canConvert([column.name])
+      ? "\(text("OLD.\(name)")) IS NOT \(text("NEW.\(name)"))"
+      : "OLD.\(name)\(collated) IS NOT NEW.\(name)"
     let types = "typeof(OLD.\(name)) <> typeof(NEW.\(name))"
     return switch column.affinity {
     case .blob, .numeric: "\(values) OR \(types)"
@@ -16,6 +19,12 @@ extension CaptureTriggers {
     case .integer: "\(values) OR OLD.\(name) IS \(Int64.min) AND \(types)"
     case .text, .real: values
     }
+  }
+
+  /// Returns the SQL of a value of a column of texts, where SQLite may have converted it.
+  private func text(_ value: String) -> String {
+    "CASE WHEN typeof(\(value)) IN ('integer', 'real') THEN CAST(\(value) AS TEXT) "
+      + "ELSE \(value) END"
   }
 
   /// An integer with a bit for each changed column, or, where 62 bits do not

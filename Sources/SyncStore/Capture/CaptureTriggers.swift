@@ -8,6 +8,11 @@ import SyncModel
 /// They use only SQLite's own functions, append to one table with an integer key, and leave all
 /// interpretation to the export. An entry of the kinds ``Entry/replaced`` and ``Entry/present`` is
 /// a hint: the row of that key was there before the statement, and may be gone after it.
+///
+/// SQLite (3.40.1) looks for rows that refer to a row by means of an index. If the index has numbers
+/// and the key of the row is a text, SQLite converts the key where it lies, and triggers after the
+/// edit read 5 in place of `'05'`. So, in a table with ``TableSchema/convertibleColumns``, triggers
+/// before the edit log what leaves, and new values are read from the table.
 struct CaptureTriggers {
   /// The kinds of entries in a log.
   enum Entry: Int64 {
@@ -31,6 +36,10 @@ struct CaptureTriggers {
     /// A row to which this row's key refers has another identity now. Or, with a number, the entry
     /// only tells which declared columns belong to that number. No trigger writes this.
     case renamed = 7
+    /// The row is about to be deleted, or to get another key, in a table with
+    /// ``TableSchema/convertibleColumns``. After that the entry becomes one of a deletion. Where
+    /// SQLite skips the row, it is a hint that stays. The mask is 1 for another key.
+    case leaving = 8
   }
 
   let table: TableSchema
@@ -56,6 +65,7 @@ struct CaptureTriggers {
   var triggers: [String] {
     [NamesTrigger(table: table).creation, insertTrigger, updateTrigger, keyTrigger, deleteTrigger]
       + [beforeInsertTrigger, beforeUpdateTrigger, beforeKeyTrigger].compactMap { $0 }
+      + leavingTriggers
   }
 
   /// Returns whether triggers, by their names, have the names of these, and write to the log where
@@ -72,7 +82,9 @@ struct CaptureTriggers {
 
   /// The statements that remove the triggers and keep the log.
   var removal: [String] {
-    ["nm", "ai", "au", "ak", "ad", "bi", "bu", "bk"].map { "DROP TRIGGER IF EXISTS \(name($0))" }
+    ["nm", "ai", "au", "ak", "ad", "bi", "bu", "bk", "bd", "bm"].map {
+      "DROP TRIGGER IF EXISTS \(name($0))"
+    }
   }
 
   // MARK: - The log
@@ -97,7 +109,7 @@ struct CaptureTriggers {
   private func entry(_ entry: Entry, _ row: String) -> String {
     """
     INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", "))) \
-    VALUES (\(entry.rawValue), julianday('now'), \(keys(row)));
+    VALUES (\(entry.rawValue), julianday('now'), \(row == "NEW" ? newKeys : keys(row)));
     """
   }
 
@@ -121,6 +133,7 @@ struct CaptureTriggers {
         (Column.destination($0), "NEW.\(quoted($1))")
       }
     }
+    if kind == .leaving, isMove { terms.append(("mask", "1")) }
     let names = terms.map(\.0).joined(separator: ", ")
     guard !table.recordedColumns.isEmpty else {
       return """
@@ -154,13 +167,20 @@ struct CaptureTriggers {
 
   // MARK: - After
 
+  /// The key of the new row, as it is in the table.
+  private var newKeys: String {
+    table.keyColumns.map { column in
+      canConvert([column]) ? storedValue(column) : "NEW.\(quoted(column))"
+    }.joined(separator: ", ")
+  }
+
   private var insertTrigger: String {
     "CREATE TRIGGER \(name("ai")) AFTER INSERT ON \(table.quotedName) BEGIN \(insertEntry) END"
   }
 
   private var deleteTrigger: String {
-    "CREATE TRIGGER \(name("ad")) AFTER DELETE ON \(table.quotedName) "
-      + "BEGIN \(oldEntry(.delete)) END"
+    let entry = table.convertibleColumns.isEmpty ? oldEntry(.delete) : deletionOfLeaving
+    return "CREATE TRIGGER \(name("ad")) AFTER DELETE ON \(table.quotedName) BEGIN \(entry) END"
   }
 
   var deleteTriggerName: String { name("ad") }
@@ -192,15 +212,17 @@ struct CaptureTriggers {
     return """
       CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(isChanged) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
-      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds.joined())); END
+      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(newKeys)\(olds.joined())); END
       """
   }
 
   /// A changed key is a deletion under the old one and an insertion under the
   /// new one.
   private var keyTrigger: String {
-    "CREATE TRIGGER \(name("ak")) AFTER \(updateOf(table.keyColumns)) ON \(table.quotedName) "
-      + "WHEN \(changed(table.keyColumns)) BEGIN \(oldEntry(.delete, isMove: true)) \(insertEntry) END"
+    guard !canConvert(table.keyColumns) else { return convertedKeyTrigger }
+    return "CREATE TRIGGER \(name("ak")) AFTER \(updateOf(table.keyColumns)) "
+      + "ON \(table.quotedName) WHEN \(changed(table.keyColumns)) "
+      + "BEGIN \(oldEntry(.delete, isMove: true)) \(insertEntry) END"
   }
 
   /// Returns the event of an update that names one of the columns. UPDATE OF compares names as they

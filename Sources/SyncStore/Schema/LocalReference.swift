@@ -10,6 +10,7 @@ struct LocalReference: Hashable {
   let columns: [SQLName]
   /// The columns' default values.
   let defaults: [Value]
+  let affinities: [ColumnSchema.Affinity]
   let parent: SQLName
   let parentColumns: [SQLName]
   let onDelete: ForeignKey.DeleteAction
@@ -84,6 +85,9 @@ struct LocalReference: Hashable {
           defaults: try referring.map { name in
             try defaultValue(
               columns.first { name.isSame(as: $0["name"]) }?["dflt_value"], database)
+          },
+          affinities: referring.map { name in
+            SchemaReader.affinity(of: columns.first { name.isSame(as: $0["name"]) }?["type"] ?? "")
           },
           parent: parent, parentColumns: referred,
           onDelete: ForeignKey.DeleteAction(sql: terms[0]["on_delete"]),

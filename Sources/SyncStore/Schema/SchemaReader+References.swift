@@ -242,9 +242,8 @@ extension SchemaReader {
   /// - Parameter staying: The tables that stay on the device.
   func resolveDeletions(_ tables: inout [TableSchema], staying: [SQLName]) throws {
     let keys = tables.flatMap(\.foreignKeys)
-    let local = Set(
-      try LocalReference.all(ofTables: staying, orColumnsOf: tables, database)
-        .map(\.parent.folded))
+    let references = try LocalReference.all(ofTables: staying, orColumnsOf: tables, database)
+    let local = Set(references.map(\.parent.folded))
     for index in tables.indices {
       let inbound = keys.filter { $0.parent == tables[index].id }
       tables[index].isReferred = !inbound.isEmpty || local.contains(tables[index].name.folded)
@@ -254,6 +253,28 @@ extension SchemaReader {
       for key in tables[index].foreignKeys where key.columns.count > 1 {
         tables[index].join(key.columns)
       }
+    }
+    findConvertibleColumns(of: &tables, references)
+  }
+
+  /// Finds the columns that may hold texts, and to which columns of numbers refer.
+  private func findConvertibleColumns(of tables: inout [TableSchema], _ local: [LocalReference]) {
+    for index in tables.indices {
+      let table = tables[index]
+      let synchronized = tables.flatMap { child in
+        child.foreignKeys.filter { $0.parent == table.id && $0.isEnforced }.flatMap { key in
+          zip(key.parentColumns, key.columns.map { child.columns[$0].affinity })
+        }
+      }
+      let others = local.filter { $0.parent.isSame(as: table.name) }.flatMap {
+        zip($0.parentColumns, $0.affinities)
+      }
+      tables[index].convertibleColumns = table.columns.filter { column in
+        [.text, .blob].contains(column.affinity)
+          && (synchronized + others).contains { name, affinity in
+            name.isSame(as: column.name) && ![.text, .blob].contains(affinity)
+          }
+      }.map(\.name)
     }
   }
 

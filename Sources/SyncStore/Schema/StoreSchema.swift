@@ -239,6 +239,9 @@ struct TableSchema {
   /// Whether another table refers to this one, or an excluded table or column does: then change sets
   /// say what becomes of a row whose key changes.
   var isReferred = false
+  /// The columns whose values SQLite may convert to numbers before triggers read them: see
+  /// ``CaptureTriggers``.
+  var convertibleColumns: [SQLName] = []
   /// Whether bookkeeping stores the cells of deleted rows, since such a row can come back: an edit
   /// may win over the deletion, or another table's foreign key would have refused to delete it.
   var keepsDeleted = false

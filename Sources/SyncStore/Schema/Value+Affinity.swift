@@ -62,6 +62,11 @@ extension Value {
     }
   }
 
+  /// Returns the value as a column with an affinity stores it.
+  func converted(to affinity: ColumnSchema.Affinity) -> Value {
+    applying(affinity).stored(with: affinity)
+  }
+
   private static func number(_ text: [UInt8]) -> Value? {
     guard !text.contains(0) else { return nil }
     let trimmed = String(decoding: text, as: UTF8.self)

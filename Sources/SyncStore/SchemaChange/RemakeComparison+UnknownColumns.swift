@@ -62,7 +62,9 @@ extension RemakeComparison {
         stamp((row.here ?? .unstamped).stamp(of: here)) == formerStamp(cell.stamp)
       else { continue }
       let value = try session.exported(local.values[here], column)
-      guard value != cell.value, value != cell.value.applying(column.affinity) else { continue }
+      guard value != cell.value, value != cell.value.converted(to: column.affinity) else {
+        continue
+      }
       changed.append((here, try session.imported(cell.value, column) ?? .null))
     }
     if !changed.isEmpty { try log.addUpdate(key: key, changed) }

@@ -250,7 +250,7 @@ struct RemakeComparison {
         before[there], formerAccess.table.columns[there], beneathThere, former)
       let local = try exported(value, column, beneath ?? was, session)
       // A column of another type holds the same value in another form.
-      guard local != was, local != was.applying(column.affinity) else { continue }
+      guard local != was, local != was.converted(to: column.affinity) else { continue }
       if knownThere < known {
         // Edits that triggers saw before the remake are sealed with the values of the table.
         if !isExact { lacking.append(here) }
@@ -292,7 +292,7 @@ struct RemakeComparison {
       // Known edits of other devices take precedence over unknown ones.
       if knownThere > known { continue }
       let local = try exported(values[here], column, was, session)
-      guard local != was, local != was.applying(column.affinity) else { continue }
+      guard local != was, local != was.converted(to: column.affinity) else { continue }
       if knownThere < known {
         if !isExact { lacking.append(here) }
       } else {

@@ -82,6 +82,7 @@ struct SchemaRenewal {
         try logReferences(of: columns.redirected, table, database)
       }
       try renewTriggers(of: table, database)
+      try restoreTexts(of: table, database)
       let missing = Set(table.recordedColumns).subtracting(recorded)
       if table.keepsDeleted, !missing.subtracting(columns.added).isEmpty {
         concerned.lackingDeletedCells.insert(table.id)
@@ -141,6 +142,19 @@ struct SchemaRenewal {
       try database.execute(sql: "ALTER TABLE \(table.logName) ADD COLUMN \(column)")
     }
     for statement in wanted.triggers { try database.execute(sql: statement) }
+  }
+
+  /// Makes texts of the keys that SQLite converted to numbers before the triggers took that into
+  /// account: see ``CaptureTriggers``.
+  private func restoreTexts(of table: TableSchema, _ database: Database) throws {
+    for (index, name) in table.keyColumns.enumerated()
+    where CaptureTriggers(table: table).canConvert([name]) && table.affinity(of: name) == .text {
+      for column in ["k\(index)", CaptureTriggers.Column.destination(index)] {
+        try database.execute(
+          sql: "UPDATE \(table.logName) SET \(column) = CAST(\(column) AS TEXT) "
+            + "WHERE typeof(\(column)) IN ('integer', 'real')")
+      }
+    }
   }
 
   /// Adds the values that new columns would have had to the deletions in the log.

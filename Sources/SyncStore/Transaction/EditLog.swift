@@ -311,7 +311,7 @@ struct EditLog {
       row.mayBeGone = true
       row.updates.removeAll()
       try readOldValues(of: &row, &olds)
-    case .replaced:
+    case .replaced, .leaving:
       row.mayBeGone = true
       try readOldValues(of: &row, &olds)
     case .present: try readOldValues(of: &row, &olds)

@@ -25,7 +25,8 @@ struct KeyMoves {
       (0..<count).map { "k\($0)" } + (0..<count).map(CaptureTriggers.Column.destination)
     let statement = try access.statement(
       "SELECT seq, \(names.joined(separator: ", ")) FROM \(table.logName) "
-        + "WHERE \(CaptureTriggers.Column.destination(0)) IS NOT NULL ORDER BY seq")
+        + "WHERE \(CaptureTriggers.Column.destination(0)) IS NOT NULL "
+        + "AND op <> \(CaptureTriggers.Entry.leaving.rawValue) ORDER BY seq")
     while try statement.step() {
       let old = (0..<count).map { statement.value(at: 1 + $0) }
       let new = (0..<count).map { statement.value(at: 1 + count + $0) }

@@ -108,7 +108,8 @@ private final class ShownComparison {
       for (position, column) in table.columns.enumerated() {
         guard let value = row.shownValue(position),
           try !column.shows(
-            value, set.local(value, column).stored(with: column.affinity),
+            value,
+            set.local(value, column).converted(to: column.affinity),
             as: shown.values[position])
         else { continue }
         note(

@@ -156,7 +156,7 @@ struct StoreDigester {
       for cell in cells.sorted(by: {
         table.columns[$0.column].wireName < table.columns[$1.column].wireName
       }) {
-        append(cell.value, to: &bytes)
+        append(table.columns[cell.column].inPresentForm(cell.value), to: &bytes)
       }
       bytes += parked.bytes(at: 2)
       hash.update(data: bytes)
@@ -179,5 +179,13 @@ struct StoreDigester {
   private func append(_ stamp: LocalStamp, to bytes: inout [UInt8]) {
     append(stamp.time, to: &bytes)
     bytes.append(contentsOf: session.clients.client(stamp.client).bits.bytes)
+  }
+}
+
+extension ColumnSchema {
+  /// Returns a stored value as the column stores it now: the type of the column may have changed
+  /// since, on another device before it stored the value.
+  fileprivate func inPresentForm(_ value: Value) -> Value {
+    if case .key = domain { value } else { value.converted(to: affinity) }
   }
 }
