@@ -15,7 +15,7 @@ import Testing
   @Test(
     arguments: [
       FleetFeatures.hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
-      .marks,
+      .marks, .keyForms,
     ],
     UInt64(1)...4)
   func everyInvariantHoldsWithRareFeatures(feature: FleetFeatures, seed: UInt64) async throws {

@@ -40,7 +40,8 @@ final class OracleScratch {
   func defaultValue(of column: Int, in table: FleetTable) throws -> Value {
     let literal = table.columns[column].defaultValue ?? "NULL"
     let isText = table.columns[column].type == .text
-    return try database.rows("SELECT \(isText ? "CAST(\(literal) AS TEXT)" : literal)")[0][0]
+    let query = "SELECT \(isText ? "CAST(\(literal) AS TEXT)" : literal)"
+    return table.columns[column].formless(try database.rows(query)[0][0])
   }
 
   private func ask(_ table: FleetTable, _ values: [SQLName: Value]) throws -> Verdict {

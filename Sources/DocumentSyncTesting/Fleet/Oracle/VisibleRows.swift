@@ -59,7 +59,8 @@ struct VisibleRows {
           SQLName("")
         }
       }
-      let key = OracleKey(table: table.name, identity: RowIdentity(bytes: identity))
+      let key = OracleKey(
+        table: table.name, identity: table.formless(RowIdentity(bytes: identity)))
       for (bit, value) in Self.numbers(cells) where bit < names.count {
         guard let position = table.position(of: names[bit]) else { continue }
         plain[key, default: [:]][position] = value
@@ -154,9 +155,15 @@ struct VisibleRows {
   func localRows() throws -> [SQLName: [[Value]]] {
     var rows: [SQLName: [[Value]]] = [:]
     for (table, here) in zip(schema.tables, local.tables) where !table.isLocal {
+      let columns = Self.columns(of: table)
       rows[table.name] = try database.rows(
-        "SELECT \(here.names(Self.columns(of: table))) FROM \(here.name.sql)"
+        "SELECT \(here.names(columns)) FROM \(here.name.sql)"
       ).filter { !$0.prefix(table.key.count).contains(.null) }
+      if table.changesForm {
+        rows[table.name] = rows[table.name]?.map { row in
+          zip(columns, row).map { table.columns[$0].formless($1) }
+        }
+      }
     }
     return rows
   }

@@ -110,6 +110,9 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Excluded tables that refer to synchronized ones.
   package static let marks = FleetFeatures(rawValue: 1 << 62)
 
+  /// Migrations by which a key gets another affinity.
+  package static let keyForms = FleetFeatures(rawValue: 1 << 63)
+
   /// Policies with the functions of the library.
   package static let functions = FleetFeatures(rawValue: 1 << 13)
 
@@ -119,7 +122,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// The features that ``Fleet/Options/always`` may contain.
   package static let optional: FleetFeatures = [
     .heldEdits, .hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
-    .marks,
+    .marks, .keyForms,
   ]
 
   /// The features before those were added that change what a seed stands for. Histories that failed
@@ -128,7 +131,7 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     .large, .managedBorders, .registerColumns, .missingKeys, .numberedRemakes,
     .freeTenants, .plainKeys, .deletionLimits, .heldEdits, .halves, .leastReals,
     .hostileNames, .killedHalves, .looseTables, .functions, .affinities, .chains,
-    .marks,
+    .marks, .keyForms,
   ])
 
   /// The features by name.
@@ -151,6 +154,6 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("halves", .halves), ("leastReals", .leastReals), ("hostileNames", .hostileNames),
     ("killedHalves", .killedHalves), ("looseTables", .looseTables),
     ("functions", .functions), ("affinities", .affinities),
-    ("chains", .chains), ("marks", .marks),
+    ("chains", .chains), ("marks", .marks), ("keyForms", .keyForms),
   ]
 }

@@ -13,6 +13,8 @@ enum FleetMigration: Hashable, Sendable {
   case renameColumn(SQLName, table: SQLName, to: SQLName, device: Int?)
   /// Renames a table, on one device or on all.
   case renameTable(SQLName, to: SQLName, device: Int?)
+  /// Gives a column of a key, or one that refers to it, another affinity.
+  case changeForm(FleetFormChange)
 
   /// The table that the migration changes.
   var table: SQLName {
@@ -21,11 +23,20 @@ enum FleetMigration: Hashable, Sendable {
     case .addColumn(_, let table, _), .dropColumn(_, let table),
       .renameColumn(_, let table, _, _), .renameTable(let table, _, _):
       table
+    case .changeForm(let change): change.table
     }
   }
 
-  /// Whether the migration drops a column.
-  var isRemoval: Bool { if case .dropColumn = self { true } else { false } }
+  /// Whether the migration drops a column or recreates a table, which then has no trigger of ours.
+  var isRemoval: Bool {
+    switch self {
+    case .dropColumn, .changeForm: true
+    case .addTable, .addColumn, .renameColumn, .renameTable: false
+    }
+  }
+
+  /// The table that the migration recreates.
+  var remade: SQLName? { if case .changeForm(let change) = self { change.table } else { nil } }
 
   /// Whether the migration adds a table.
   var isNewTable: Bool { if case .addTable = self { true } else { false } }
@@ -40,7 +51,7 @@ enum FleetMigration: Hashable, Sendable {
     switch self {
     case .addColumn(let column, _, _): column.name
     case .dropColumn(let column, _): column
-    case .renameColumn, .renameTable, .addTable: nil
+    case .renameColumn, .renameTable, .addTable, .changeForm: nil
     }
   }
 }
@@ -79,13 +90,13 @@ struct FleetVersion: Hashable, Sendable {
   }
 
   /// Returns the statement of a migration on a device; `nil` if the migration is for another
-  /// device, or the table or the column does not exist.
+  /// device, or the table or the column does not exist, or the migration takes several statements.
   func statement(_ migration: FleetMigration, on device: Int) -> String? {
     if case .addTable(let table) = migration { return table.sql[0] }
     guard let index = shared.position(of: migration.table) else { return nil }
     let table = local.tables[index]
     switch migration {
-    case .addTable: return nil
+    case .addTable, .changeForm: return nil
     case .addColumn(let column, _, let reference):
       let parent = reference.flatMap { shared.position(of: $0.parent) }.map { local.tables[$0] }
       return "ALTER TABLE \(table.name.sql) ADD COLUMN \(table.declaration(of: column))"
@@ -106,7 +117,19 @@ struct FleetVersion: Hashable, Sendable {
     }
   }
 
-  /// Records the effect of the statement that ``statement(_:on:)`` returns.
+  /// Returns the declarations of the column of which a migration changes the form, before and after
+  /// it.
+  func declarations(_ change: FleetFormChange) -> (old: String, new: String)? {
+    guard let index = shared.position(of: change.table),
+      let position = shared.tables[index].position(of: change.column)
+    else { return nil }
+    let table = local.tables[index]
+    var column = table.columns[position]
+    column.declaredType = change.declaredType
+    return (table.declaration(of: table.columns[position]), table.declaration(of: column))
+  }
+
+  /// Records the effect of a migration.
   mutating func carryOut(_ migration: FleetMigration) {
     if case .addTable(let table) = migration {
       shared.tables.append(table)
@@ -141,6 +164,10 @@ struct FleetVersion: Hashable, Sendable {
           local.tables[other].references[position].rename(column, to: new)
         }
       }
+    case .changeForm(let change):
+      guard let column = shared.tables[index].position(of: change.column) else { return }
+      shared.tables[index].columns[column].declaredType = change.declaredType
+      local.tables[index].columns[column].declaredType = change.declaredType
     case .renameTable(_, let new, _):
       let table = local.tables[index].name
       local.tables[index].name = new
@@ -170,7 +197,7 @@ extension FleetSchema {
     for migration in migrations {
       switch migration {
       case .addColumn, .addTable: version.carryOut(migration)
-      case .dropColumn, .renameColumn, .renameTable: break
+      case .dropColumn, .renameColumn, .renameTable, .changeForm: break
       }
     }
     return version.shared

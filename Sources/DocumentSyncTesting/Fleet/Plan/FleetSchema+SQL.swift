@@ -28,7 +28,11 @@ extension FleetTable {
   private func declaration(_ column: FleetColumn, isKey: Bool) -> String {
     var words = [column.name.sql]
     // Outside of STRICT tables, `ANY` means something else.
-    if column.type != .any || isStrict { words.append(column.type.rawValue) }
+    if let type = column.declaredType {
+      words.append(type)
+    } else if column.type != .any || isStrict {
+      words.append(column.type.rawValue)
+    }
     if isKey { words.append("PRIMARY KEY" + (isAutoincrement ? " AUTOINCREMENT" : "")) }
     if column.collation != .binary { words.append("COLLATE \(column.collation.sqlName)") }
     if column.isNotNull { words.append("NOT NULL") }

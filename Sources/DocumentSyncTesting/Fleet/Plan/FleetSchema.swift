@@ -177,7 +177,7 @@ struct FleetTable: Hashable, Sendable {
   /// refers to the rows of another table.
   var hasRowidKey: Bool {
     !hasSurrogateKey && localKey == nil && !isWithoutRowid && key.count == 1
-      && columns[key[0]].type == .integer
+      && columns[key[0]].type == .integer && columns[key[0]].declaredType == nil
   }
 
   /// Returns whether different values of a column can be one key, so that it stores the spelling in
@@ -242,6 +242,11 @@ struct FleetColumn: Hashable, Sendable {
   var isLocal = false
   /// Whether edits add up.
   var isCounter = false
+  /// The type with which it is declared, as SQL, if that is not ``type``. Programs write values of
+  /// ``type``.
+  var declaredType: String?
+  /// Whether migrations give it another affinity, or what it refers to, or what refers to it.
+  var changesForm = false
 
   /// Returns a key's value as the column stores it. Identities contain whole numbers as integers.
   func stored(_ value: Value) -> Value {

@@ -82,6 +82,15 @@ struct RandomMigrations {
     }
   }
 
+  /// Puts migrations between the others.
+  mutating func mix(_ more: [FleetMigration], _ schema: FleetSchema, _ devices: [Int]) {
+    if more.isEmpty { return }
+    if migrations.isEmpty { for device in devices { versions[device] = FleetVersion(schema) } }
+    for migration in more {
+      migrations.insert(migration, at: dice.below(migrations.count + 1))
+    }
+  }
+
   /// Adds a migration after the others.
   mutating func add(_ migration: FleetMigration, _ schema: FleetSchema, _ devices: [Int]) {
     if migrations.isEmpty { for device in devices { versions[device] = FleetVersion(schema) } }
@@ -95,7 +104,7 @@ struct RandomMigrations {
   mutating func isTime(for device: Int) -> Bool {
     guard made[device, default: 0] < migrations.count, dice.chance(20) else { return false }
     let migration = migrations[made[device, default: 0]]
-    if versions[device]?.statement(migration, on: device) != nil {
+    if migration.remade != nil || versions[device]?.statement(migration, on: device) != nil {
       versions[device]?.carryOut(migration)
     }
     made[device, default: 0] += 1

@@ -51,6 +51,8 @@ struct RandomPlan {
     loose.draw(&schema)
     var marks = RandomMarks(seed: seed, options: options)
     marks.draw(&schema)
+    var forms = RandomForms(seed: seed, options: options)
+    forms.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers += (1...2).map { edits.trigger("trigger\($0)", &dice) }
@@ -82,6 +84,10 @@ struct RandomPlan {
     held.add(to: &start, schema)
     start += loose.start()
     migrations.draw(schema, devices, canDrop: usesManagers, &names)
+    if usesManagers {
+      migrations.mix(
+        forms.migrations(schema, besides: migrations.migrations), schema, devices)
+    }
     if let migration = loose.migration() { migrations.add(migration, schema, devices) }
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
     while isLong, size.goesOn(after: steps, drawnCircumstances) {

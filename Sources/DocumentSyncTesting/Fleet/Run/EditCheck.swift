@@ -42,6 +42,8 @@ struct EditCheck {
   struct Leave {
     /// Whether a program had foreign keys off since the last synchronization.
     var wasEditedFreely = false
+    /// Whether a program has done something else than to update rows and to recreate tables.
+    var hasMoreThanUpdates = false
     /// The tables that a program has recreated since then, if there may be no state to compare them
     /// with that precedes the changes of other devices.
     var remade: Set<SQLName> = []
@@ -145,7 +147,21 @@ struct EditCheck {
     let changed = Set(before.keys).union(now.keys).filter { before[$0] != now[$0] }
     return changed.sorted().flatMap { key in
       missing(key, before[key], now[key], said, own) + missingRebirths(key, state, said)
-    } + missingMoves(moves, said) + falseMoves(said)
+    } + missingMoves(moves, said) + falseMoves(said) + falseInsertions(said)
+  }
+
+  /// Returns a line for each row that is inserted according to the change sets, although it was there
+  /// before and programs have only updated rows. An insertion sets counters, and brings back a row
+  /// that another device has deleted.
+  private func falseInsertions(_ said: SaidChanges) -> [String] {
+    guard !leave.hasMoreThanUpdates, schema.triggers.isEmpty else { return [] }
+    return said.actions.filter { $0.value.contains(.insert) }.keys.sorted().compactMap { key in
+      guard let table = schema.table(key.table), table.hasSurrogateKey,
+        table.mergeType != .keepBoth, !leave.remade.contains(key.table),
+        before[key] != nil, now[key] != nil, state.rows[key]?.existence != .deleted
+      else { return nil }
+      return "that \(key) is not inserted"
+    }
   }
 
   /// Returns a line for each row that has moved, according to the change sets, to a row that

@@ -19,7 +19,7 @@ extension FleetDevice {
   func noteHeld(_ published: () -> [SyncChangeSet]) throws {
     guard let limit else { return }
     let former = held
-    held = try store.heldChangeSets()
+    held = try heldChangeSets()
     everHeld.formUnion(values(of: held).map(\.row))
     for set in held {
       for changes in set.tables where !changes.isLarge(limit) {
@@ -48,6 +48,11 @@ extension FleetDevice {
         "device \(number) no longer keeps back:\n  "
           + missing.map(\.description).sorted().joined(separator: "\n  "))
     }
+  }
+
+  /// Returns the edits that the device keeps back, as the oracle compares them.
+  func heldChangeSets() throws -> [SyncChangeSet] {
+    try store.heldChangeSets().map { $0.formless(version.shared) }
   }
 
   /// Returns whether a value that was kept back is neither shown nor sent although no program has
@@ -82,10 +87,13 @@ extension FleetDevice {
     var journaled: Set<LostValues.Loss> = []
     for conflict in try allConflicts() {
       let table = version.sharedName(of: conflict.table)
-      let row = OracleKey(table: table, identity: conflict.identity)
+      let known = version.shared.table(table)
+      let row = OracleKey(
+        table: table, identity: known?.formless(conflict.identity) ?? conflict.identity)
       for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
         let column = version.sharedName(of: cell.column, in: conflict.table)
-        journaled.insert(LostValues.Loss(row: row, column: column, value: cell.value))
+        let value = known?.columns.first { $0.name == column }?.formless(cell.value) ?? cell.value
+        journaled.insert(LostValues.Loss(row: row, column: column, value: value))
       }
     }
     return journaled

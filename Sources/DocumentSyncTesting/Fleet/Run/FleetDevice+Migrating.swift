@@ -16,6 +16,7 @@ extension FleetDevice {
       hasDropped = false
     }
     migrated += 1
+    if case .changeForm(let change) = migration { return try changeForm(change, migration, time) }
     guard var statement = version.statement(migration, on: number) else { return }
     if case .addTable(let table) = migration { statement = try creation(of: table) }
     clock.time = time
@@ -40,15 +41,43 @@ extension FleetDevice {
     else { return }
     try noticeSchema()
     hasDropped = true
-    let objects = try program.rows(
+    let objects = try statements(creating: table)
+    guard let create = objects.first else { return }
+    _ = try edit(remake.edit(table, create: create, others: Array(objects.dropFirst())))
+  }
+
+  /// Recreates a table, of which one column then has another affinity.
+  private func changeForm(
+    _ change: FleetFormChange, _ migration: FleetMigration, _ time: Int64
+  ) throws {
+    guard let table = version.shared.table(change.table).flatMap(version.here),
+      let (old, new) = version.declarations(change)
+    else { return }
+    let objects = try statements(creating: table)
+    guard let create = objects.first, create.hasBytes(old) else {
+      throw FleetFailure(.twin, "device \(number): \(old) is not in \(objects)")
+    }
+    let remake = FleetRemake(
+      table: change.table, dropsFirst: change.dropsFirst, time: time, salt: change.salt)
+    let edit = remake.edit(
+      table, create: create.replacing(old, with: new), others: Array(objects.dropFirst()))
+    guard try self.edit(edit) == edit.statements else {
+      throw FleetFailure(.twin, "device \(number) cannot migrate: \(edit.statements)")
+    }
+    version.carryOut(migration)
+    scratch = try OracleScratch(schema: version.shared)
+    hasDropped = true
+  }
+
+  /// Returns the statements that have created a table and its indexes and triggers.
+  private func statements(creating table: FleetTable) throws -> [String] {
+    try program.rows(
       "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL "
         + "AND name NOT GLOB 'docsync_*' ORDER BY type = 'table' DESC, rowid",
       [.text(Array(table.name.text.utf8))]
     ).map { row in
       if case .text(let sql) = row[0] { String(decoding: sql, as: UTF8.self) } else { "" }
     }
-    guard let create = objects.first else { return }
-    _ = try edit(remake.edit(table, create: create, others: Array(objects.dropFirst())))
   }
 
   private func twinFailure(_ differences: [String]) -> FleetFailure {

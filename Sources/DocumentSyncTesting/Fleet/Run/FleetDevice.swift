@@ -245,6 +245,10 @@ final class FleetDevice {
       return []
     }
     if !edit.hasForeignKeys { leave.wasEditedFreely = true }
+    let isUpdate = edit.statements.allSatisfy {
+      $0.hasPrefix("UPDATE ") && !$0.hasPrefix("UPDATE OR")
+    }
+    if edit.remade == nil, !isUpdate { leave.hasMoreThanUpdates = true }
     let outcome = try program.edit(edit)
     var differences = outcome.differences(from: expected)
     if differences.isEmpty {
@@ -326,6 +330,8 @@ final class FleetDevice {
 
   private func editCheck() throws -> EditCheck {
     var leave = leave
+    // What was too large to be sent may be inserted later.
+    if limit != nil { leave.hasMoreThanUpdates = true }
     if limit != nil || !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {
       leave.saidByOthers = directory.saidByOthers(since: state.vector, schema: schema)
     }
@@ -351,7 +357,8 @@ final class FleetDevice {
 
   /// Returns an own change set, whether or not it is published.
   func sealedChangeSet(_ number: UInt64) throws -> SyncChangeSet {
-    try directory.published(number) ?? ChangeSetCodec.decode(try store.sealedBytes(number))
+    try directory.published(number)
+      ?? ChangeSetCodec.decode(try store.sealedBytes(number)).formless(schema)
   }
 
   private func synchronizeOnce(
@@ -424,7 +431,7 @@ final class FleetDevice {
     check.hasApplied = hasApplied
     check.noticed = Int(max(noticedHead, checked.head) - checked.head)
     let reader = try VisibleRows(program, schema: version)
-    let held = limit == nil ? [] : try store.heldChangeSets()
+    let held = limit == nil ? [] : try heldChangeSets()
     var missing = try check.missing(from: sealed + held, reader)
     if limit != nil, !missing.isEmpty {
       check.journaled = try journaled()

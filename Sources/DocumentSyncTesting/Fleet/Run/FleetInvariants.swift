@@ -276,7 +276,10 @@ struct FleetInvariants {
   private func checkParked(_ device: FleetDevice, _ expected: Materialization) throws {
     let parked = Set(
       try device.store.status().parked.map {
-        OracleKey(table: device.version.sharedName(of: $0.table), identity: $0.identity)
+        let table = device.version.sharedName(of: $0.table)
+        return OracleKey(
+          table: table,
+          identity: device.version.shared.table(table)?.formless($0.identity) ?? $0.identity)
       })
     // The program may have deleted an unsettled row: this is sealed when the changes of others have arrived.
     let unexplained = expected.hidden.filter {

@@ -15,6 +15,10 @@ final class FleetLedger: Sendable {
   }
 
   private let state = Locked(State())
+  private let schema: FleetSchema
+
+  /// - Parameter schema: The schema with all tables and columns that devices ever have.
+  init(schema: FleetSchema) { self.schema = schema }
 
   /// Records to which device a client belongs.
   func register(_ client: ClientIdentifier, as device: Int) {
@@ -28,7 +32,7 @@ final class FleetLedger: Sendable {
     let hash = ContentHash(of: content)
     let file = file(at: path)
     let changeSet =
-      file?.kind == .changeSet ? try ChangeSetCodec.decode(content) : nil
+      file?.kind == .changeSet ? try ChangeSetCodec.decode(content).formless(schema) : nil
     state.withLock { state in
       state.publications += 1
       if let known = state.hashes[path], known != hash {
@@ -80,7 +84,7 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// All published change sets.
+  /// All published change sets, as the oracle compares them.
   var changeSets: [SyncChangeSet] {
     state.withLock { state in
       state.changeSets.sorted { $0.key < $1.key }.map(\.value)

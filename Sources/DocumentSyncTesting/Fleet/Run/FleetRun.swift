@@ -86,6 +86,13 @@ final class FleetRun {
     device.overwritten.insert(table)
   }
 
+  /// Makes the next migration of a device, if it can be made now.
+  private func migrate(_ device: FleetDevice, at time: Int64) throws {
+    let migrated = device.migrated
+    try device.migrate(plan.migrations, at: time)
+    if device.migrated > migrated { noteRemake(of: plan.migrations[migrated].remade, on: device) }
+  }
+
   private func play(_ step: FleetStep, on device: FleetDevice, in world: FleetWorld) async throws {
     switch step {
     case .edit(_, let edit):
@@ -130,7 +137,7 @@ final class FleetRun {
       try await device.restart()
     case .migrate(_, let time):
       outcome.steps.append(step)
-      try device.migrate(plan.migrations, at: time)
+      try migrate(device, at: time)
     case .remake(_, let remake):
       outcome.steps.append(step)
       noteRemake(of: remake.table, on: device)
@@ -166,7 +173,7 @@ final class FleetRun {
     for device in devices {
       while device.migrated < plan.migrations.count {
         let migrated = device.migrated
-        try device.migrate(plan.migrations, at: device.clock.time)
+        try migrate(device, at: device.clock.time)
         if device.migrated == migrated {
           _ = try await invariants.synchronize(device, salt: plan.seed)
         }

@@ -41,6 +41,8 @@ struct FleetScript {
     switch migration {
     case .renameColumn(_, _, _, let device?), .renameTable(_, _, let device?):
       return (version.statement(migration, on: device) ?? "") + ", on device \(device) alone"
+    case .changeForm(let change):
+      return "\(change.column) of \(change.table) becomes \(change.declaredType)"
     default: return version.statement(migration, on: 0) ?? ""
     }
   }

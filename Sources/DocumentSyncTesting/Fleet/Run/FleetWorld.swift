@@ -8,13 +8,14 @@ import SyncStore
 final class FleetWorld {
   let plan: FleetPlan
   let memory: MemoryDirectory
-  let ledger = FleetLedger()
+  let ledger: FleetLedger
   private(set) var devices: [Int: FleetDevice] = [:]
   private let folder: String
 
   /// Creates the devices. The first puts a filled store under sync; the others join.
   init(_ plan: FleetPlan) async throws {
     self.plan = plan
+    ledger = FleetLedger(schema: plan.schema.with(plan.migrations))
     memory = MemoryDirectory(seed: plan.seed)
     folder = try Self.makeFolder()
     do {

@@ -60,14 +60,6 @@ struct MoveLog {
     }
   }
 
-  /// Stops recording a table, whose keys may change without capture from now on.
-  func stop(_ name: SQLName) throws {
-    for table in tables where table.name == name {
-      try program.run("DROP TRIGGER IF EXISTS temp.\(SQLName("moved_\(table.name)").sql)")
-      try program.run("DELETE FROM \(SQLName("moves_\(table.name)").sql)")
-    }
-  }
-
   /// Forgets the recorded changes.
   func clear() throws {
     for table in tables { try program.run("DELETE FROM \(SQLName("moves_\(table.name)").sql)") }
@@ -117,6 +109,7 @@ struct MoveLog {
   private func key(_ values: [Value], _ table: FleetTable) -> OracleKey {
     OracleKey(
       table: table.name,
-      identity: IdentityEncoding.encode(values, collations: table.keyCollations))
+      identity: IdentityEncoding.encode(
+        table.formless(key: values), collations: table.keyCollations))
   }
 }
