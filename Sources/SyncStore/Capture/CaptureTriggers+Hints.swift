@@ -17,8 +17,21 @@ extension CaptureTriggers {
       "\(table.quotedName).\(quoted($0)) IS NOT \(ofRow("OLD", quoted($0)))"
     }
     return "CREATE TRIGGER \(name("bu")) BEFORE \(uniqueUpdate) ON \(table.quotedName) "
-      + "WHEN \(uniqueDifference) "
-      + "BEGIN \(entries(uniqueHints, where: "(\(others.joined(separator: " OR ")))")) END"
+      + "WHEN \(uniqueDifference) BEGIN \(basesOfGeneratedColumns)"
+      + "\(entries(uniqueHints, where: "(\(others.joined(separator: " OR ")))")) END"
+  }
+
+  /// A statement that names the columns from which generated columns of unique indexes are computed.
+  /// SQLite (3.40.1) computes `NEW` of a generated column from NULL if an update sets another column,
+  /// and no trigger before it names these.
+  private var basesOfGeneratedColumns: String {
+    let texts = table.uniqueIndexes.flatMap { $0.terms + [$0.condition].compactMap { $0 } }
+    let generated = Set(named(in: texts, among: table.generatedColumns.map(\.name)))
+    guard !generated.isEmpty else { return "" }
+    // A generated column can be computed from others.
+    let bases = table.generatedColumns.map(\.expression)
+    let names = named(in: bases, among: table.allColumns).map { "NEW.\(quoted($0))" }
+    return names.isEmpty ? "" : "SELECT \(names.joined(separator: ", ")) WHERE 0; "
   }
 
   /// The trigger before an update that may take the key of another row.

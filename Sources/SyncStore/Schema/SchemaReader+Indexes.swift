@@ -15,13 +15,15 @@ extension SchemaReader {
       let names = terms.map { $0["name"] as SQLName? }
       let isPartial = (row["partial"] as Int) != 0
       // The primary key's own index, and any other over exactly the identity, adds nothing to the
-      // identity.
+      // identity. But a key may ignore the case where its column does not.
       let collations = terms.map { ($0["coll"] as String?)?.uppercased() ?? "BINARY" }
       let isIdentity =
         !isPartial && !names.contains(nil)
         && Set(names.compactMap { $0?.folded }) == identity
         && zip(names, collations).allSatisfy { $0.map(table.collation(of:)) == $1 }
-      if (row["origin"] as String) == "pk" || isIdentity { continue }
+      let isBinaryKey =
+        (row["origin"] as String) == "pk" && collations.allSatisfy { $0 == "BINARY" }
+      if isBinaryKey || isIdentity { continue }
       let sql = try String.fetchOne(
         database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'index' AND name = ?",
         arguments: [name])
