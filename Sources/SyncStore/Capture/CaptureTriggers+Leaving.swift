@@ -47,8 +47,8 @@ extension CaptureTriggers {
 
   /// Returns the SQL of a value of the new row, as it is in the table.
   ///
-  /// Where SQLite can find the row only by its converted key, it may find none, or a row whose key is
-  /// the same number.
+  /// In a table WITHOUT ROWID it is found by the converted key. So the result can be the key of
+  /// another row, which is the same number, or the converted key itself.
   func storedValue(_ column: SQLName) -> String {
     let row = "docsync_other"
     let source = "FROM \(table.quotedName) AS \(row) WHERE"
