@@ -1,4 +1,5 @@
 import DocumentSyncTesting
+import GRDB
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -121,5 +122,137 @@ import Testing
     try await fleet.settle()
     try fleet.expectEqual()
     #expect(try fleet[0].notes() == ["a=unseen", "seed-0=body 0", "seed-1=one"])
+  }
+
+  /// Each store knows other additions to a counter than the whole store with which it is compared.
+  @Test(arguments: [false, true])
+  func unseenEditsOfCountersAreFoundInANewerWholeStore(isNewer: Bool) async throws {
+    let create =
+      "CREATE TABLE page (id INTEGER PRIMARY KEY, views INTEGER, stars INTEGER, title TEXT);"
+    let scratch = try Scratch()
+    let memory = MemoryDirectory(seed: 1)
+    let environment = World(seed: 1).environment
+    var databases = [try DatabaseQueue(path: scratch.store("0"))]
+    try await databases[0].write {
+      try $0.execute(
+        sql: create + "INSERT INTO page VALUES (1, 3, 7, 'a'), (2, 3, 7, 'b'), (3, 3, 7, 'c')")
+    }
+    var configuration = StoreConfiguration()
+    configuration.columnMergeTypes["page"] = ["views": .counter, "stars": .counter]
+    let managers = [
+      try await DocumentSyncManager.create(
+        storeAt: scratch.store("0"), directory: memory, document: "main",
+        options: .init(client: "0", configuration: configuration, environment: environment)),
+      try await DocumentSyncManager.join(
+        storeAt: scratch.store("1"), directory: memory.view(seed: 2),
+        options: .init(client: "1", environment: environment)),
+    ]
+    databases.append(try DatabaseQueue(path: scratch.store("1")))
+    func edit(_ device: Int, _ sql: String) throws {
+      try databases[device].write { try $0.execute(sql: sql) }
+    }
+    func rows(_ device: Int) throws -> [String] {
+      try databases[device].read { database in
+        try Row.fetchAll(database, sql: "SELECT title, views, stars FROM page ORDER BY title").map {
+          $0.map { "\($0.1)" }.joined(separator: " ")
+        }
+      }
+    }
+    // Own additions, sealed, and such of the other device that are here.
+    try edit(0, "UPDATE page SET views = views + 10 WHERE id < 3")
+    try await managers[0].synchronize()
+    try edit(1, "UPDATE page SET views = views + 20 WHERE title = 'a'")
+    for manager in [managers[1], managers[0]] { try await manager.synchronize() }
+    // Additions that only the newer whole store has.
+    try edit(1, "UPDATE page SET views = views + 100, stars = stars + 100 WHERE title < 'c'")
+    try await managers[1].synchronize()
+    if isNewer {
+      let former = memory.items.keys.filter { $0.components.contains("WholeStore") }
+      try await managers[1].uploadWholeStore()
+      for path in former { if case .file = memory.items[path] { memory.take(path) } }
+    }
+    try edit(
+      0,
+      "ALTER TABLE page RENAME TO old; \(create) INSERT INTO page SELECT * FROM old; DROP TABLE old"
+    )
+    try edit(
+      0,
+      "UPDATE page SET views = views + 1; UPDATE page SET stars = stars - 5 WHERE id = 1; "
+        + "UPDATE page SET stars = NULL WHERE id = 3; UPDATE page SET title = 'z' WHERE id = 3")
+    for _ in 0..<2 { for manager in managers { try await manager.synchronize() } }
+    #expect(
+      try rows(0) == ["\"a\" 134 102", "\"b\" 114 107", "\"z\" 4 NULL"])
+    #expect(try rows(1) == rows(0))
+    #expect(try await managers[0].digest() == managers[1].digest())
+  }
+
+  /// Triggers that are there again have logged later edits of a counter, but not those before.
+  @Test func unseenEditsOfCountersBeforeSeenOnesAreFound() async throws {
+    let create = "CREATE TABLE page (id INTEGER PRIMARY KEY, views INTEGER);"
+    let scratch = try Scratch()
+    let memory = MemoryDirectory(seed: 1)
+    let environment = World(seed: 1).environment
+    let first = try DatabaseQueue(path: scratch.store("0"))
+    try await first.write {
+      try $0.execute(sql: create + "INSERT INTO page VALUES (1, 10), (2, 10), (3, 10)")
+    }
+    var configuration = StoreConfiguration()
+    configuration.columnMergeTypes["page"] = ["views": .counter]
+    let managers = [
+      try await DocumentSyncManager.create(
+        storeAt: scratch.store("0"), directory: memory, document: "main",
+        options: .init(client: "0", configuration: configuration, environment: environment)),
+      try await DocumentSyncManager.join(
+        storeAt: scratch.store("1"), directory: memory.view(seed: 2),
+        options: .init(client: "1", environment: environment)),
+    ]
+    let second = try DatabaseQueue(path: scratch.store("1"))
+    try await first.write { try $0.execute(sql: "UPDATE page SET views = views + 1 WHERE id = 1") }
+    try await first.write {
+      try $0.execute(
+        sql:
+          "ALTER TABLE page RENAME TO old; \(create) INSERT INTO page SELECT * FROM old; DROP TABLE old; "
+          + "UPDATE page SET views = views + 3 WHERE id < 3")
+    }
+    _ = try await managers[0].status()
+    try await first.write { try $0.execute(sql: "UPDATE page SET views = views + 2") }
+    for _ in 0..<2 { for manager in managers { try await manager.synchronize() } }
+    for database in [first, second] {
+      let rows = try await database.read {
+        try Int.fetchAll($0, sql: "SELECT views FROM page ORDER BY id")
+      }
+      #expect(rows == [16, 15, 12])
+    }
+    #expect(try await managers[0].digest() == managers[1].digest())
+  }
+
+  /// A table was made again on a device that takes over a reset, or that joins again: nothing but its own edits
+  /// is sent.
+  @Test(arguments: ["nothing", "reset", "join"])
+  func aRemakeBeforeATakeoverSendsOnlyEdits(takeover: String) async throws {
+    var fleet = try await TestFleet(3, rows: 3)
+    try fleet[1].put("seed-0", "by one")
+    try fleet[2].put("seed-1", "by two")
+    try await fleet[1].synchronize()
+    if takeover == "reset" {
+      try await fleet[0].reset()
+      try await fleet[1].synchronize()
+    }
+    try fleet[2].edit(Self.remake)
+    try fleet[2].edit(
+      "INSERT INTO notes VALUES ('n', 'new'); DELETE FROM notes WHERE id = 'seed-2'")
+    if takeover == "join" {
+      try await fleet[2].close()
+      let path = fleet.scratch.store("2")
+      fleet.replace(
+        2,
+        with: try await DocumentSyncManager.join(
+          storeAt: path, directory: fleet.directories[2], existing: .replaceKeepingBackup,
+          options: .init(client: "2", environment: fleet.environment)))
+    }
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes() == ["n=new", "seed-0=by one", "seed-1=by two"])
+    #expect(try fleet[2].store.remadeTables() == [])
   }
 }

@@ -51,7 +51,8 @@ struct FormerStore {
     }
   }
 
-  private static func isOfTheStore(_ code: StoreError.Code) -> Bool {
+  /// Returns whether an error shows that a store cannot be read, so that it is replaced all the same.
+  static func isOfTheStore(_ code: StoreError.Code) -> Bool {
     ![.busy, .newerFormat, .notWritable, .noSpace].contains(code)
   }
 

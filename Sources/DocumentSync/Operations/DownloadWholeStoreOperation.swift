@@ -99,6 +99,9 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     siblings: LocalSiblings
   ) throws -> WholeStoreDescription.Download {
     try siblings.removeAll()
+    if existing == .replaceKeepingBackup {
+      try compareRemade(before: file, SharedFiles(directory, context: files.context))
+    }
     let database = siblings.temporary("database")
     let steps = WholeStoreSteps(files)
     let checked = try steps.download(file, beside: siblings)
@@ -149,6 +152,30 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       try store.removeFormerArchive()
     } catch {
       environment.logger.notice("\(verb): the former file with older conflicts stays: \(error)")
+    }
+  }
+
+  /// Compares the tables that a program has made again in the store that is to be replaced. If they were
+  /// sealed before that, all their rows would count as edited.
+  private func compareRemade(before file: GenerationFile, _ files: SharedFiles) throws {
+    do {
+      guard FileManager.default.fileExists(atPath: path), try LocalStore.isUnderSync(at: path)
+      else { return }
+      let store = try LocalStore.open(at: path, options: environment.storeOptions)
+      do {
+        if store.binding.root == file.root, store.binding.document == file.document {
+          try RemakeSteps(session: SyncSession(files: files, store: store)).run(before: file)
+        }
+      } catch {
+        try store.close()
+        throw error
+      }
+      try store.close()
+    } catch let error as StoreError where FormerStore.isOfTheStore(error.code) {
+      // What is wrong with the store is reported when it is examined.
+      environment.logger.notice("\(path): \(error)")
+    } catch let error as DecodingError {
+      environment.logger.notice("\(path): \(error)")
     }
   }
 

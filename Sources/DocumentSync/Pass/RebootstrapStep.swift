@@ -182,13 +182,7 @@ struct RebootstrapStep: StoreSteps {
   }
 
   private func binding(_ generation: GenerationFile) -> StoreBinding {
-    var binding = store.binding
-    binding.root = generation.root
-    binding.document = generation.document
-    binding.documentIdentifier = generation.identifier
-    binding.generation = generation.generation
-    binding.generationOrdinal = Int(generation.ordinal)
-    return binding
+    store.binding.moved(to: generation)
   }
 
   /// Whether own change sets that a whole store does not contain were vacuumed:
@@ -243,5 +237,18 @@ struct RebootstrapStep: StoreSteps {
       }
     }
     return found
+  }
+}
+
+extension StoreBinding {
+  /// Returns the binding of the same client to a generation.
+  func moved(to generation: GenerationFile) -> StoreBinding {
+    var binding = self
+    binding.root = generation.root
+    binding.document = generation.document
+    binding.documentIdentifier = generation.identifier
+    binding.generation = generation.generation
+    binding.generationOrdinal = Int(generation.ordinal)
+    return binding
   }
 }

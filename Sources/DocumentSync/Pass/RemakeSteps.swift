@@ -13,7 +13,10 @@ struct RemakeSteps: StoreSteps {
   let session: SyncSession
 
   /// Compares the tables, before anything is applied to them.
-  func run() throws {
+  ///
+  /// - Parameter successor: The generation to which the store is about to move; `nil` for none. Its whole
+  ///   store serves if those of the store's own generation are gone.
+  func run(before successor: GenerationFile? = nil) throws {
     let remade = try store.remadeTables()
     guard !remade.isEmpty else { return }
     context.environment.logger.notice(
@@ -21,7 +24,7 @@ struct RemakeSteps: StoreSteps {
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
     do {
-      try compare(remade, siblings)
+      try compare(remade, siblings, successor)
       try siblings.removeAll()
     } catch {
       try siblings.removeAll()
@@ -29,16 +32,21 @@ struct RemakeSteps: StoreSteps {
     }
   }
 
-  private func compare(_ remade: [RemadeTable], _ siblings: LocalSiblings) throws {
+  private func compare(
+    _ remade: [RemadeTable], _ siblings: LocalSiblings, _ successor: GenerationFile?
+  ) throws {
     // The vectors differ only in the change sets that this store had sealed.
     let states = Dictionary(grouping: remade, by: \.vector).sorted { $1.key.contains($0.key) }
-    guard let first = states.first, let base = try base(containedIn: first.key, siblings) else {
+    guard let first = states.first, let base = try base(containedIn: first.key, siblings, successor)
+    else {
       context.environment.logger.notice("there is no whole store to compare \(store.path) with")
       return try store.logRemadeTables()
     }
     do {
       for (vector, tables) in states {
-        try catchUp(base, to: vector)
+        if base.binding.generation == binding.generation {
+          try PastStore(session: session).catchUp(base, to: vector.entries.mapValues(\.number))
+        }
         context.begin(.applying)
         try store.compare(tables, with: base, checkCancellation: context.checkCancellation)
       }
@@ -53,53 +61,23 @@ struct RemakeSteps: StoreSteps {
   /// beyond this store, else from the best one. Returns `nil` if the directory
   /// has none.
   private func base(
-    containedIn vector: VersionVector, _ siblings: LocalSiblings
+    containedIn vector: VersionVector, _ siblings: LocalSiblings, _ successor: GenerationFile?
   ) throws -> LocalStore? {
-    let database = siblings.temporary("database")
-    let generation = GenerationFile(of: binding)
-    let steps = WholeStoreSteps(files)
-    do {
-      // Tries all whole stores: without one, the rows would be logged as of
-      // 1970.
+    let past = PastStore(session: session)
+    let attempts: [() throws -> LocalStore] = [
+      { try past.make(siblings) { $0.vector.map(vector.contains) ?? false } },
+      { try past.make(siblings) },
+    ]
+    for attempt in attempts
+      + (successor.map { next in [{ try past.make(siblings, of: next) }] } ?? [])
+    {
       do {
-        _ = try steps.download(
-          generation, beside: siblings, atMost: .max,
-          where: { candidate in candidate.vector.map(vector.contains) ?? false })
+        return try attempt()
       } catch let error as SyncError where error.code == .wholeStoreMissing {
-        _ = try steps.download(generation, beside: siblings, atMost: .max)
+        // Without one, the rows would be logged as of 1970.
+        context.environment.logger.notice("\(error)")
       }
-    } catch let error as SyncError where error.code == .wholeStoreMissing {
-      context.environment.logger.notice("\(error)")
-      return nil
     }
-    var binding = binding
-    var generator = context.environment.generator
-    // No other device learns of this client.
-    binding.client = .random(using: &generator)
-    var options = context.environment.storeOptions
-    options.places = nil
-    return try LocalStore.adopt(
-      snapshotAt: database, binding: binding, options: options,
-      checkCancellation: context.checkCancellation)
-  }
-
-  /// Applies the change sets that a vector contains, and no others.
-  private func catchUp(_ base: LocalStore, to vector: VersionVector) throws {
-    let unheard = SharedFiles(files.directory, context: context.unheard)
-    let fetch = try ChangeFetch(
-      SyncSession(files: unheard, store: base), heads: vector.entries.mapValues(\.number),
-      cuts: vector.entries.mapValues { .settled($0.number) }, lowestKept: { _ in 1 })
-    try fetch.run()
-    let has = try base.vector()
-    let sealed = try store.ancestralChangeSets() + store.sealedChangeSets()
-    let unpublished = try sealed.filter {
-      $0.isKept && $0.number > has.number(of: $0.client)
-        && $0.number <= vector.number(of: $0.client)
-    }.map { sealed in
-      let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
-      return ReceivedChangeSet(
-        changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
-    }
-    _ = try base.apply(unpublished, checkCancellation: context.checkCancellation)
+    return nil
   }
 }

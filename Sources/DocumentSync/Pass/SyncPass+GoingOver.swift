@@ -19,6 +19,7 @@ extension SyncPass {
       switch try documents.lineage(of: store.binding) {
       case .successor(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
+        try RemakeSteps(session: session).run(before: generation)
         try processLastCommands()
         try FormerLives(session: session).noteLeaving()
         let rebootstrap = try goOver(to: generation)
@@ -27,6 +28,7 @@ extension SyncPass {
         return rebootstrap
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
+        try RemakeSteps(session: session).run(before: generation)
         try FormerLives(session: session).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
@@ -36,6 +38,7 @@ extension SyncPass {
         try records.mergesInto() == found.file.generation,
         try files.roots().contains(found.file.root)
       else { throw error }
+      try RemakeSteps(session: session).run(before: found.file)
       return try RebootstrapStep(session: session).run(
         .begunAgain, into: found.file, isStranger: true)
     }

@@ -228,15 +228,16 @@ struct RemakeComparison {
     let keptThere = row.there?.isKept == true ? try former.keptRows.row(keyThere(row)) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
-    for (here, there) in cells where !columns.contains(here) {
-      guard let value = values[here] else { continue }
+    for (here, there) in cells {
       let column = table.columns[here]
+      let isLogged = columns.contains(here)
+      // What triggers have logged of a counter begins with the number that they found.
+      if isLogged, column.domain != .counter { continue }
+      guard let value = values[here] else { continue }
       let beneath = kept?.cells.first { $0.column == here }?.value
-      // A counter shows all additions that are known, and a cell with another value beneath shows
-      // an overlay. These are the same only in stores that know the same changes.
-      if column.domain == .counter || beneath != nil {
-        guard isExact else { continue }
-      }
+      // A cell with another value beneath shows an overlay, which is the same only in stores that know
+      // the same changes.
+      guard isExact || column.domain == .counter || beneath == nil else { continue }
       let known = stamp((row.here ?? .unstamped).stamp(of: here))
       let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
       // Known edits of other devices take precedence over unknown ones.
@@ -246,16 +247,18 @@ struct RemakeComparison {
         continue
       }
       let beneathThere = keptThere?.cells.first { $0.column == there }?.value
-      let was = try exported(
-        before[there], formerAccess.table.columns[there], beneathThere, former)
+      let shown = column.shown(before[there], here: beneath, there: beneathThere)
+      let was = try exported(shown, formerAccess.table.columns[there], beneathThere, former)
       let local = try exported(value, column, beneath ?? was, session)
       // A column of another type holds the same value in another form.
-      guard local != was, local != was.converted(to: column.affinity) else { continue }
+      guard isLogged || local != was && local != was.converted(to: column.affinity) else {
+        continue
+      }
       if knownThere < known {
         // Edits that triggers saw before the remake are sealed with the values of the table.
         if !isExact { lacking.append(here) }
       } else {
-        changed.append((here, before[there]))
+        changed.append((here, shown))
       }
     }
     return (changed, lacking)
@@ -331,5 +334,21 @@ struct RemakeComparison {
     if named == nil, row.here == nil, row.there != nil { return }
     try log.addInsertion(
       key: key, named ?? SchemaRenewal.identity(of: key + values, in: table))
+  }
+}
+
+extension ColumnSchema {
+  /// Returns what a cell showed here before its table was made again, if both stores know the same value of
+  /// it. Of a counter, each store knows other additions to that value.
+  ///
+  /// - Parameters:
+  ///   - former: What the other store shows.
+  ///   - here: What bookkeeping stores of the cell; `nil` for nothing.
+  ///   - there: What the bookkeeping of the other store does.
+  fileprivate func shown(_ former: Value, here: Value?, there: Value?) -> Value {
+    guard domain == .counter else { return former }
+    if let here { return number(here) }
+    guard case .counter(let counter) = there.flatMap(CounterValue.init) else { return former }
+    return counter.base.stored(with: affinity)
   }
 }
