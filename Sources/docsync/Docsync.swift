@@ -31,7 +31,8 @@ struct Docsync: ParsableCommand {
     (
       "Every day",
       [
-        Sync.self, Watch.self, Status.self, Pending.self, Log.self, Show.self, Conflicts.self,
+        Sync.self, Watch.self, Status.self, Pending.self, Log.self, Show.self, Undo.self,
+        Conflicts.self,
       ]
     ),
     ("Look", [Documents.self, Clients.self, Digest.self, Schema.self, Verify.self]),

@@ -23,7 +23,7 @@ enum Misspelling {
   private static let synonyms = [
     "push": "sync", "pull": "sync", "update": "sync", "add": "init", "create": "init",
     "clone": "join", "diff": "show", "history": "log", "devices": "clients", "list": "documents",
-    "check": "verify", "remove": "leave", "delete": "delete-document",
+    "check": "verify", "revert": "undo", "remove": "leave", "delete": "delete-document",
   ]
 
   /// Returns the command that the user probably meant.

@@ -274,6 +274,45 @@ import Testing
     }
   }
 
+  @Test func aChangeSetIsUndone() throws {
+    try scratch.makeTwoDevices()
+    let before = try scratch.column("a.db", "SELECT title FROM notes")
+    try scratch.sql(
+      "a.db", "UPDATE notes SET title = 'wrong'; INSERT INTO notes(title) VALUES ('more')")
+    try scratch.succeed("sync", "a.db", "b.db")
+    let wrong = try scratch.column("b.db", "SELECT title FROM notes")
+    #expect(wrong == ["\"wrong\"", "\"wrong\"", "\"more\""])
+
+    // Without a terminal it lists what it would do, and asks for --yes.
+    let refused = try scratch.docsync("undo", "a.db", "1")
+    #expect(
+      refused.status == 5
+        && refused.errors.contains("notes: 2 rows will be set back, 1 row will be deleted"))
+    let preview = try scratch.succeed("undo", "a.db", "1", "--dry-run").output
+    #expect(preview.contains("This would undo change set 1 of this device:"))
+    #expect(try scratch.column("a.db", "SELECT title FROM notes") == wrong)
+    #expect(try scratch.succeed("status", "a.db").output.contains("to send      nothing"))
+
+    let author = try #require(
+      (try scratch.succeed("log", "b.db", "--json").json()["changeSets"] as? [[String: Any]])?
+        .first?["client"] as? String)
+    try scratch.sql("b.db", "UPDATE notes SET title = 'later' WHERE id = 1")
+    let undone = try scratch.docsync("undo", "b.db", author.prefix(6) + "/1", "--yes")
+    #expect(undone.status == 3 && undone.errors == "")
+    for line in [
+      "Undone: change set 1 of A (", "notes: 1 row set back, 1 row deleted", "1 row stays as now:",
+      "notes id 1 (title): It was changed since.", "“docsync sync b.db” sends this",
+    ] {
+      #expect(undone.output.contains(line), "\(undone.output)")
+    }
+    try scratch.succeed("sync", "b.db", "a.db")
+    #expect(try scratch.column("a.db", "SELECT title FROM notes") == ["\"later\"", before[1]])
+    let again = try scratch.docsync("undo", "a.db", "1")
+    #expect(
+      again.status == 3
+        && again.output.hasPrefix("There is nothing to undo in change set 1 of this device."))
+  }
+
   @Test func statusTellsWhatIsToBeSent() throws {
     try scratch.makeTwoDevices()
     try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('x'), ('y')")

@@ -172,6 +172,21 @@ import Testing
     try golden.expect("error-storeMissing", "sync", "none.db", status: 1)
   }
 
+  @Test func undoing() throws {
+    try devices()
+    try scratch.sql(
+      "a.db",
+      """
+      UPDATE notes SET title = 'new' WHERE id = 1; DELETE FROM notes WHERE id = 2;
+      INSERT INTO tags VALUES ('red', 1)
+      """)
+    try scratch.succeed("sync", "a.db")
+    try scratch.sql("a.db", "UPDATE notes SET title = 'newer' WHERE id = 1")
+    try golden.expect("undo-dry-run", "undo", "a.db", "1", "--dry-run", status: 3)
+    try golden.expect("undo", "undo", "a.db", "1", "--yes", status: 3)
+    try golden.expect("error-changeSetUnavailable", "undo", "a.db", "9", status: 1)
+  }
+
   @Test func conflicts() throws {
     try devices()
     try golden.expect("conflicts-none", "conflicts", "b.db")

@@ -47,7 +47,7 @@ extension RowChangesTests {
   }
 
   /// Returns a statement that edits some of few rows, so that devices meet.
-  private func randomEdit(_ random: inout SeededRandom) -> (String, StatementArguments) {
+  static func randomEdit(_ random: inout SeededRandom) -> (String, StatementArguments) {
     let number = Int.random(in: 1...6, using: &random)
     let text = ["a", "b", "c", "d"].randomElement(using: &random) ?? "a"
     switch Int.random(in: 0..<24, using: &random) {
@@ -103,7 +103,7 @@ extension RowChangesTests {
     for _ in 0..<25 {
       for device in 0...1 {
         for _ in 0..<Int.random(in: 0...8, using: &random) {
-          let (sql, arguments) = randomEdit(&random)
+          let (sql, arguments) = Self.randomEdit(&random)
           let isFree = sql.hasPrefix("UPDATE OR IGNORE city") && Bool.random(using: &random)
           try pair.edit(device, sql, arguments, hasForeignKeys: !isFree)
         }

@@ -80,7 +80,7 @@ struct Campaign {
       + "\(share { $0.removedChangeSets > 0 }); at most "
       + "\(sizes.map(\.rows).max() ?? 0) rows and \(sizes.map(\.changeSets).max() ?? 0) change sets; "
       + "edits too large to be sent in \(share { $0.heldEdits > 0 }), to the end in "
-      + "\(share { $0.lastingHeldEdits > 0 })"
+      + "\(share { $0.lastingHeldEdits > 0 }); change sets undone in \(share { $0.undoneRows > 0 })"
   }
 
   /// What was simulated, in one line.

@@ -46,6 +46,16 @@ extension DocumentSyncManager {
         store: store, directory: directory, turns: turns, environment: environment))
   }
 
+  /// Makes the operation of ``undoChangeSet(_:of:isRehearsal:onProgress:)``.
+  func makeUndoOperation(
+    _ number: UInt64, of author: ClientIdentifier, isRehearsal: Bool
+  ) -> UndoOperation {
+    sending(
+      UndoOperation(
+        number, of: author, isRehearsal: isRehearsal, store: store, directory: directory,
+        turns: turns, environment: environment))
+  }
+
   /// Makes the operation of ``vacuum(onProgress:)``.
   public func makeVacuumOperation() -> VacuumOperation {
     sending(

@@ -196,6 +196,35 @@ public final class DocumentSyncManager: Sendable {
     try await run(makeFindMissingSchemaOperation(), onProgress: onProgress)
   }
 
+  /// Undoes a change set, of this device or of another one, by ordinary edits in one transaction; the next
+  /// synchronization sends them.
+  ///
+  /// Rows that the change set has inserted are deleted, rows that it has deleted are inserted again, and the cells
+  /// that it has changed get the values that they would have without it. What was changed since stays as it is, and
+  /// so does what a constraint refuses: ``AppliedChangeSet/Undo/leftRows``. What has become again what the change set
+  /// has made of it counts as not changed. The triggers of the application do not run, apart from those that
+  /// maintain what stays on the device, since the change set contains what they have done. Doing it twice changes
+  /// nothing more. The edits are a change set themselves after the next synchronization, and can be undone in turn.
+  ///
+  /// What there was before is in the shared directory: in a whole store that does not contain the change set, and in
+  /// the other change sets. Downloads the whole store to a file beside the store for a while. Throws
+  /// `changeSetUnavailable` if the store has not applied the change set, or if the directory lacks any of that.
+  ///
+  /// - Parameters:
+  ///   - number: The number of the change set among those of its author; ``history(limit:)`` lists them.
+  ///   - client: The author; `nil` for this device.
+  ///   - isRehearsal: Whether to change nothing, and to return what would be done.
+  ///   - onProgress: Called with the progress, on any thread.
+  @discardableResult
+  public func undoChangeSet(
+    _ number: UInt64, of client: ClientIdentifier? = nil, isRehearsal: Bool = false,
+    onProgress: SyncProgress.Handler? = nil
+  ) async throws -> AppliedChangeSet.Undo {
+    try await run(
+      makeUndoOperation(number, of: client ?? binding.client, isRehearsal: isRehearsal),
+      onProgress: onProgress)
+  }
+
   /// Returns the clients of the document, in order, and how far each has
   /// synchronized, as the directory is at the moment. Waits for other operations
   /// of the manager only if the directory does not fit the store, as during a

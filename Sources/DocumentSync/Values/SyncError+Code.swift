@@ -44,6 +44,9 @@ extension SyncError.Code {
   public static let noLocalSpace = Self(rawValue: "noLocalSpace")
   /// A local file could not be read or written.
   public static let localFile = Self(rawValue: "localFile")
+  /// The store has not applied a change set, or the shared directory does not have any more what
+  /// there was before it.
+  public static let changeSetUnavailable = Self(rawValue: "changeSetUnavailable")
   /// The journal has no conflict with that number.
   public static let noSuchConflict = Self(rawValue: "noSuchConflict")
   /// The conflict to answer was decided before, or the conflict to restore is

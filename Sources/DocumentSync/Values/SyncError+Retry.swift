@@ -26,8 +26,10 @@ extension SyncError.Code {
       .decisionUnsuitable:
       .afterDecision
     case .internalFault, .notADatabase, .storeDamaged, .alreadyUnderSync,
-      .notUnderSync, .storeInDirectory, .storeUnsuitable, .notAFile, .noSuchConflict,
-      .conflictNotOpen, .editRefused, .nameUnsuitable, .commandTooLarge, .policyUnsuitable,
+      .notUnderSync, .storeInDirectory, .storeUnsuitable, .notAFile,
+      .changeSetUnavailable,
+      .noSuchConflict, .conflictNotOpen, .editRefused, .nameUnsuitable, .commandTooLarge,
+      .policyUnsuitable,
       .newerVersionNeeded, .clientMissing, .cancelled, .schemaUnsuitable, .calledWithin:
       .never
     default: .later

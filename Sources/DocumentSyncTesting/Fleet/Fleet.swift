@@ -63,6 +63,8 @@ package enum Fleet {
     package var heldEdits = 0
     /// Those that they kept back to the end: no program could edit the rows, which were not shown.
     package var lastingHeldEdits = 0
+    /// The rows that were edited to undo change sets.
+    package var undoneRows = 0
 
     /// Whether one device showed 200 rows.
     package var hasManyRows: Bool { rows >= RandomSize.rows }

@@ -8,6 +8,12 @@ import SyncModel
 /// edit is made as a whole or not at all.
 struct LocalEdits {
   let session: StoreSession
+  /// The rows whose references are checked at the end of several edits; `nil` if each edit is checked at once.
+  private var deferred: DeferredReferences?
+  /// Whether to refuse to change values by which other rows refer to a row.
+  var refusesLosingReferrers = false
+
+  init(session: StoreSession) { self.session = session }
 
   typealias Cell = (column: Int, value: Value)
 
@@ -39,7 +45,13 @@ struct LocalEdits {
         throw Refusal(message: "The row would be gone.")
       }
       let written = Set(local.map(\.column))
-      try checkReferences(of: after.values, access.table, concerning: written)
+      try checkReferences(of: row, at: key, after.values, access.table, concerning: written)
+      if refusesLosingReferrers {
+        let names = Set(written.map { access.table.columns[$0].name })
+        try checkReferrers(
+          to: ShownRow(key: key, values: shown.values), shown.localKey, access.table, by: names,
+          isGone: true)
+      }
       let named = try localKey(of: after, access.table)
       let plain = try plainCells(wanted, of: access.table, key: named)
       try checkPlain(Set(plain.map(\.column)), of: after.values, access.table)
@@ -137,7 +149,7 @@ struct LocalEdits {
       }
       try session.putBackAside(into: row, key: key)
       try checkReferences(
-        of: after.values, table, concerning: Set(table.columns.indices))
+        of: row, at: key, after.values, table, concerning: Set(table.columns.indices))
       let named = try self.localKey(of: after, table)
       let plain = try plainCells(cells, of: table, key: named)
       try checkPlain(plainKey.union(plain.map(\.column)), of: after.values, table)
@@ -192,27 +204,10 @@ struct LocalEdits {
     guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
       throw Refusal(message: "The row does not exist.")
     }
-    for child in session.schema.tables {
-      for reference in child.foreignKeys where reference.parent == table.id {
-        let match = zip(reference.columns, reference.parentColumns).enumerated().map {
-          index, pair in
-          child.columns[pair.0].refers(
-            to: index + 1...index + 1, of: table.affinity(of: pair.1),
-            collation: table.collation(of: pair.1))
-        }
-        let statement = try SQLStatement(
-          "SELECT 1 FROM \(child.quotedName) WHERE \(match.joined(separator: " AND ")) LIMIT 1",
-          on: session.database)
-        for (index, name) in reference.parentColumns.enumerated() {
-          statement.bind(
-            table.localValue(
-              name, ShownRow(key: key, values: shown.values), localKey: shown.localKey),
-            at: index + 1)
-        }
-        if try statement.step() {
-          throw Refusal(message: "A row of \(child.name) refers to it.")
-        }
-      }
+    if let deferred {
+      deferred.deleted.append((table, key, shown.values, shown.localKey))
+    } else {
+      try checkReferrers(to: ShownRow(key: key, values: shown.values), shown.localKey, table)
     }
     try atomically {
       try LocalReferrers(session).follow(deletionOf: [key], of: table)
@@ -279,6 +274,49 @@ struct LocalEdits {
     return rowid
   }
 
+  // MARK: - Several edits
+
+  /// The rows whose references are checked at the end of several edits.
+  private final class DeferredReferences {
+    /// With the keys under which they are in their tables.
+    var edited: [RowKey: [Value]] = [:]
+    var deleted: [(table: TableSchema, key: [Value], values: [Value], localKey: Int64?)] = []
+  }
+
+  /// Makes several edits as a whole or not at all. References need to lead to rows only in the end. Throws
+  /// ``Refusal``.
+  func together<Result>(_ body: (LocalEdits) throws -> Result) throws -> Result {
+    let log = session.changes.mark()
+    let (cells, rows) = (session.writtenPlainCells, session.writtenPlainRows)
+    var edits = self
+    let deferred = DeferredReferences()
+    edits.deferred = deferred
+    do {
+      return try atomically {
+        let result = try body(edits)
+        try check(deferred)
+        return result
+      }
+    } catch {
+      session.changes.restore(log)
+      (session.writtenPlainCells, session.writtenPlainRows) = (cells, rows)
+      throw error
+    }
+  }
+
+  private func check(_ deferred: DeferredReferences) throws {
+    for (row, key) in deferred.edited {
+      let access = try session.access(row.table)
+      guard let shown = try access.row(key) else { continue }
+      try checkReferences(
+        of: shown.values, access.table, concerning: Set(access.table.columns.indices))
+    }
+    for (table, key, values, localKey) in deferred.deleted {
+      try checkReferrers(
+        to: ShownRow(key: key, values: values), localKey, table, isGone: true)
+    }
+  }
+
   // MARK: - Parts
 
   /// Returns the key that names a row in the log.
@@ -300,6 +338,17 @@ struct LocalEdits {
     return value
   }
 
+  /// Checks the references of a row, at once or at the end of several edits.
+  private func checkReferences(
+    of row: RowKey, at key: [Value], _ values: [Value], _ table: TableSchema,
+    concerning columns: Set<Int>
+  ) throws {
+    guard let deferred else {
+      return try checkReferences(of: values, table, concerning: columns)
+    }
+    deferred.edited[row] = key
+  }
+
   /// Checks the references, since foreign keys are off on this connection.
   private func checkReferences(
     of values: [Value], _ table: TableSchema, concerning columns: Set<Int>
@@ -309,12 +358,52 @@ struct LocalEdits {
       let referring = key.columns.map { values[$0] }
       if referring.contains(.null) { continue }
       let parent = session.schema[key.parent]
-      let statement = try SQLStatement(
-        "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
-        on: session.database)
-      for (index, value) in referring.enumerated() { statement.bind(value, at: index + 1) }
-      guard try statement.step() else {
+      guard try hasRow(parent, key.parentColumns, referring) else {
         throw Refusal(message: "The row of \(parent.name) that it refers to does not exist.")
+      }
+    }
+  }
+
+  /// Returns whether a table has a row with the given values.
+  private func hasRow(_ table: TableSchema, _ columns: [SQLName], _ values: [Value]) throws -> Bool
+  {
+    let statement = try SQLStatement(
+      "SELECT 1 FROM \(table.quotedName) WHERE \(TableAccess.match(columns)) LIMIT 1",
+      on: session.database)
+    for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+    return try statement.step()
+  }
+
+  /// Refuses to delete a row to which others refer.
+  ///
+  /// - Parameters:
+  ///   - columns: The columns by which they may refer to it; `nil` for all.
+  ///   - isGone: Whether it is deleted, or has other values, already. Then another row may have the values by which
+  ///     they refer to it.
+  private func checkReferrers(
+    to shown: ShownRow, _ localKey: Int64?, _ table: TableSchema, by columns: Set<SQLName>? = nil,
+    isGone: Bool = false
+  ) throws {
+    for child in session.schema.tables {
+      for reference in child.foreignKeys where reference.parent == table.id {
+        if let columns, columns.isDisjoint(with: reference.parentColumns) { continue }
+        let match = zip(reference.columns, reference.parentColumns).enumerated().map {
+          index, pair in
+          child.columns[pair.0].refers(
+            to: index + 1...index + 1, of: table.affinity(of: pair.1),
+            collation: table.collation(of: pair.1))
+        }
+        let statement = try SQLStatement(
+          "SELECT 1 FROM \(child.quotedName) WHERE \(match.joined(separator: " AND ")) LIMIT 1",
+          on: session.database)
+        let values = reference.parentColumns.map {
+          table.localValue($0, shown, localKey: localKey)
+        }
+        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        if try statement.step() {
+          if try isGone && hasRow(table, reference.parentColumns, values) { continue }
+          throw Refusal(message: "A row of \(child.name) refers to it.")
+        }
       }
     }
   }
@@ -339,11 +428,12 @@ struct LocalEdits {
 
   /// Runs `body`, and undoes what it did if it throws. Throws ``Refusal`` if a constraint refuses
   /// the edit.
-  func atomically(_ body: () throws -> Void) throws {
+  func atomically<Result>(_ body: () throws -> Result) throws -> Result {
     try session.database.execute(sql: "SAVEPOINT docsync_edit")
     do {
-      try body()
+      let result = try body()
       try session.database.execute(sql: "RELEASE docsync_edit")
+      return result
     } catch {
       try TransactionEnded.check(session.database, after: error)
       try session.database.execute(sql: "ROLLBACK TO docsync_edit; RELEASE docsync_edit")

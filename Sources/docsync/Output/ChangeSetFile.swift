@@ -19,8 +19,7 @@ struct ChangeSetFile {
     _ reference: ChangeSetReference, of manager: DocumentSyncManager
   ) throws -> ChangeSetFile {
     let own = manager.binding.client
-    let client =
-      try reference.prefix.map { try author($0, of: manager) } ?? own
+    let client = try author(of: reference, manager)
     guard client == own else {
       return try read(reference.number, by: client, of: manager)
     }
@@ -37,6 +36,13 @@ struct ChangeSetFile {
     }
     guard sealed.isKept else { return try read(reference.number, by: own, of: manager) }
     return try ChangeSetFile(manager.store.sealedBytes(reference.number))
+  }
+
+  /// Returns the author that a reference names.
+  static func author(
+    of reference: ChangeSetReference, _ manager: DocumentSyncManager
+  ) throws -> ClientIdentifier {
+    try reference.prefix.map { try author($0, of: manager) } ?? manager.binding.client
   }
 
   /// Returns the client whose identifier begins with `prefix`; throws unless exactly one known

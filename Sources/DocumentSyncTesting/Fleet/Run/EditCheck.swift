@@ -52,6 +52,8 @@ struct EditCheck {
     var unseen: Set<SQLName> = []
     /// The actions of other devices on rows, from change sets that were not applied then.
     var saidByOthers: [OracleKey: Set<RowAction>] = [:]
+    /// Whether the device has policies. These may insert a row again that another device has deleted.
+    var hasPolicies = false
   }
 
   /// - Parameters:
@@ -154,7 +156,8 @@ struct EditCheck {
   /// before and programs have only updated rows. An insertion sets counters, and brings back a row
   /// that another device has deleted.
   private func falseInsertions(_ said: SaidChanges) -> [String] {
-    guard !leave.hasMoreThanUpdates, schema.triggers.isEmpty else { return [] }
+    guard !leave.hasMoreThanUpdates, schema.triggers.isEmpty, !(leave.hasPolicies && hasApplied)
+    else { return [] }
     return said.actions.filter { $0.value.contains(.insert) }.keys.sorted().compactMap { key in
       guard let table = schema.table(key.table), table.hasSurrogateKey,
         table.mergeType != .keepBoth, !leave.remade.contains(key.table),

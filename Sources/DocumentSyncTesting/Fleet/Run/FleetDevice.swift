@@ -61,7 +61,7 @@ final class FleetDevice {
   private var twin: FleetTwin?
   private var schema: FleetSchema { version.shared }
   /// What its program hears of the rows that the store changes; `nil` if it does not listen.
-  private var told: ToldRows?
+  private(set) var told: ToldRows?
   private let reopen: Reopening
   /// The last own change set that was checked, and the applied change sets of other devices at that
   /// time.
@@ -222,7 +222,7 @@ final class FleetDevice {
   }
 
   /// Checks what the store has told since the last call began.
-  private func checkTold() throws {
+  func checkTold() throws {
     guard let problems = try told?.end(), !problems.isEmpty else { return }
     throw FleetFailure(
       .told, "device \(number):\n  " + problems.joined(separator: "\n  "))
@@ -330,6 +330,7 @@ final class FleetDevice {
 
   private func editCheck() throws -> EditCheck {
     var leave = leave
+    leave.hasPolicies = try store.policies() != SyncPolicies()
     // What was too large to be sent may be inserted later.
     if limit != nil { leave.hasMoreThanUpdates = true }
     if limit != nil || !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {

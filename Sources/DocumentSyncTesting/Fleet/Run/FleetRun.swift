@@ -19,8 +19,8 @@ final class FleetRun {
     var result = ""
   }
 
-  private let plan: FleetPlan
-  private var outcome = Outcome()
+  let plan: FleetPlan
+  var outcome = Outcome()
 
   init(_ plan: FleetPlan) { self.plan = plan }
 
@@ -188,10 +188,11 @@ final class FleetRun {
     outcome.hiddenRows = try invariants.checkEnd(devices)
     outcome.result = devices.first.map { FleetInvariants.text($0.shown) } ?? ""
     try await invariants.checkIdleSyncs(devices)
+    if plan.undoes { try await undo(devices, invariants) }
   }
 
   /// Synchronizes all devices until none has anything to do.
-  private func rest(_ devices: [FleetDevice], _ invariants: FleetInvariants) async throws {
+  func rest(_ devices: [FleetDevice], _ invariants: FleetInvariants) async throws {
     // If devices compact and remove files, which no report counts as work, a device may wait for
     // its turn to do so.
     let turns = plan.circumstances.borders == nil ? 1 : devices.count + 3

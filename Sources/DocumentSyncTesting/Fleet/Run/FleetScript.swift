@@ -23,6 +23,9 @@ struct FleetScript {
     }
     if failure.step == nil {
       lines.append("-- then everything arrives, and all synchronize until they are at rest")
+      if plan.undoes {
+        lines.append("-- then a device repeats some of these edits, and they are undone")
+      }
     }
     lines.append("\(failure.kind): \(failure.details)")
     return lines.joined(separator: "\n")
