@@ -100,7 +100,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
   ) throws -> WholeStoreDescription.Download {
     try siblings.removeAll()
     if existing == .replaceKeepingBackup {
-      try compareRemade(before: file, SharedFiles(directory, context: files.context))
+      try compareRemade(joining: file, SharedFiles(directory, context: files.context))
     }
     let database = siblings.temporary("database")
     let steps = WholeStoreSteps(files)
@@ -157,14 +157,21 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
 
   /// Compares the tables that a program has made again in the store that is to be replaced. If they were
   /// sealed before that, all their rows would count as edited.
-  private func compareRemade(before file: GenerationFile, _ files: SharedFiles) throws {
+  private func compareRemade(joining file: GenerationFile, _ files: SharedFiles) throws {
     do {
       guard FileManager.default.fileExists(atPath: path), try LocalStore.isUnderSync(at: path)
       else { return }
       let store = try LocalStore.open(at: path, options: environment.storeOptions)
       do {
         if store.binding.root == file.root, store.binding.document == file.document {
-          try RemakeSteps(session: SyncSession(files: files, store: store)).run(before: file)
+          let steps = RemakeSteps(session: SyncSession(files: files, store: store))
+          if store.binding.generation != file.generation,
+            case .successor(let successor) = try DocumentSteps(files).lineage(of: store.binding)
+          {
+            try steps.run(before: successor)
+          } else {
+            try steps.run()
+          }
         }
       } catch {
         try store.close()

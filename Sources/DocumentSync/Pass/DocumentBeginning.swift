@@ -44,7 +44,7 @@ struct DocumentBeginning: StoreSteps {
       guard try files.roots().contains(generation.root) else {
         throw documents.replaced(store.binding)
       }
-      try RemakeSteps(session: session).run(before: generation)
+      try RemakeSteps(session: session).run()
       try FormerLives(session: session).noteLeaving()
       let rebootstrap = try RebootstrapStep(session: session).run(
         .createdTwice, into: generation, isStranger: true)

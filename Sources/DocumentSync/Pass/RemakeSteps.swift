@@ -14,8 +14,9 @@ struct RemakeSteps: StoreSteps {
 
   /// Compares the tables, before anything is applied to them.
   ///
-  /// - Parameter successor: The generation to which the store is about to move; `nil` for none. Its whole
-  ///   store serves if those of the store's own generation are gone.
+  /// - Parameter successor: The generation after a reset to which the store is about to move; `nil` for
+  ///   none. Its whole store serves if those of the store's own generation are gone. Those of an
+  ///   unrelated document do not: equal stamps mean nothing there.
   func run(before successor: GenerationFile? = nil) throws {
     let remade = try store.remadeTables()
     guard !remade.isEmpty else { return }

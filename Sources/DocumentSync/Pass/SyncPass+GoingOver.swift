@@ -28,7 +28,7 @@ extension SyncPass {
         return rebootstrap
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
-        try RemakeSteps(session: session).run(before: generation)
+        try RemakeSteps(session: session).run()
         try FormerLives(session: session).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
@@ -38,7 +38,7 @@ extension SyncPass {
         try records.mergesInto() == found.file.generation,
         try files.roots().contains(found.file.root)
       else { throw error }
-      try RemakeSteps(session: session).run(before: found.file)
+      try RemakeSteps(session: session).run()
       return try RebootstrapStep(session: session).run(
         .begunAgain, into: found.file, isStranger: true)
     }
