@@ -37,6 +37,8 @@ final class FleetDevice {
   /// The bytes of values that a change set carries in a history with edits that are too large; `nil`
   /// in others.
   let limit: Int?
+  /// Whether policies decide conflicts on the device.
+  var hasPolicies = false
   /// The edits that the device kept back at its last synchronization, as change sets.
   var held: [SyncChangeSet] = [] { didSet { expected = nil } }
   /// The rows of which the device has kept back an edit after some synchronization.
@@ -330,7 +332,7 @@ final class FleetDevice {
 
   private func editCheck() throws -> EditCheck {
     var leave = leave
-    leave.hasPolicies = try store.policies() != SyncPolicies()
+    leave.hasPolicies = hasPolicies
     // What was too large to be sent may be inserted later.
     if limit != nil { leave.hasMoreThanUpdates = true }
     if limit != nil || !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {

@@ -74,6 +74,7 @@ final class FleetWorld {
         reopen: { [path = path(number), plan] in
           try await Self.open(path, plan, clock: clock, directory)
         })
+      devices[number]?.hasPolicies = plan.policies[number] != nil
       try await devices[number]?.keepJournal(plan.circumstances.journalModes[number] ?? "delete")
       if plan.hearsOfRows { try devices[number]?.hearOfRows() }
     }
