@@ -310,7 +310,7 @@ import Testing
     let again = try scratch.docsync("undo", "a.db", "1")
     #expect(
       again.status == 3
-        && again.output.hasPrefix("There is nothing to undo in change set 1 of this device."))
+        && again.output.hasPrefix("Nothing of change set 1 of this device can be undone."))
   }
 
   @Test func statusTellsWhatIsToBeSent() throws {

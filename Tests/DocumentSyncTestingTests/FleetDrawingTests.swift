@@ -26,6 +26,19 @@ import Testing
     #expect(10 * reached >= plans.count, "\(reached) of \(plans.count)")
   }
 
+  /// Edits are undone at the end of some histories with managers.
+  @Test func changeSetsAreUndone() async throws {
+    let drawn = try plans(1...300).filter(\.undoes)
+    #expect(drawn.count > 10 && drawn.allSatisfy(\.usesManagers))
+    var undone = 0
+    for plan in drawn.filter({ !$0.isLong }).prefix(6) {
+      let outcome = try await FleetRun.carryOut(plan)
+      #expect(outcome.failure == nil)
+      undone += outcome.size.undoneRows
+    }
+    #expect(undone > 0)
+  }
+
   /// Only managers join change sets to segments, upload whole stores and clear away, and only where
   /// thresholds are small do they do that in so few steps.
   @Test func aTenthOfTheHistoriesHasManagersWithSmallThresholds() throws {

@@ -131,7 +131,6 @@ import Testing
       "CREATE TABLE page (id INTEGER PRIMARY KEY, views INTEGER, stars INTEGER, title TEXT);"
     let scratch = try Scratch()
     let memory = MemoryDirectory(seed: 1)
-    let environment = World(seed: 1).environment
     var databases = [try DatabaseQueue(path: scratch.store("0"))]
     try await databases[0].write {
       try $0.execute(
@@ -139,14 +138,7 @@ import Testing
     }
     var configuration = StoreConfiguration()
     configuration.columnMergeTypes["page"] = ["views": .counter, "stars": .counter]
-    let managers = [
-      try await DocumentSyncManager.create(
-        storeAt: scratch.store("0"), directory: memory, document: "main",
-        options: .init(client: "0", configuration: configuration, environment: environment)),
-      try await DocumentSyncManager.join(
-        storeAt: scratch.store("1"), directory: memory.view(seed: 2),
-        options: .init(client: "1", environment: environment)),
-    ]
+    let managers = try await scratch.share(through: memory, configuration: configuration)
     databases.append(try DatabaseQueue(path: scratch.store("1")))
     func edit(_ device: Int, _ sql: String) throws {
       try databases[device].write { try $0.execute(sql: sql) }
@@ -191,21 +183,13 @@ import Testing
     let create = "CREATE TABLE page (id INTEGER PRIMARY KEY, views INTEGER);"
     let scratch = try Scratch()
     let memory = MemoryDirectory(seed: 1)
-    let environment = World(seed: 1).environment
     let first = try DatabaseQueue(path: scratch.store("0"))
     try await first.write {
       try $0.execute(sql: create + "INSERT INTO page VALUES (1, 10), (2, 10), (3, 10)")
     }
     var configuration = StoreConfiguration()
     configuration.columnMergeTypes["page"] = ["views": .counter]
-    let managers = [
-      try await DocumentSyncManager.create(
-        storeAt: scratch.store("0"), directory: memory, document: "main",
-        options: .init(client: "0", configuration: configuration, environment: environment)),
-      try await DocumentSyncManager.join(
-        storeAt: scratch.store("1"), directory: memory.view(seed: 2),
-        options: .init(client: "1", environment: environment)),
-    ]
+    let managers = try await scratch.share(through: memory, configuration: configuration)
     let second = try DatabaseQueue(path: scratch.store("1"))
     try await first.write { try $0.execute(sql: "UPDATE page SET views = views + 1 WHERE id = 1") }
     try await first.write {

@@ -34,7 +34,6 @@ import Testing
 
     init() async throws {
       scratch = try Scratch()
-      let environment = World(seed: 1).environment
       let first = try DatabaseQueue(path: scratch.store("0"))
       try await first.write {
         try $0.execute(
@@ -48,14 +47,7 @@ import Testing
       var configuration = StoreConfiguration()
       configuration.columnMergeTypes["item"] = ["views": .counter]
       configuration.excludedColumns["item"] = ["seen"]
-      managers = [
-        try await .create(
-          storeAt: scratch.store("0"), directory: memory, document: "main",
-          options: .init(client: "0", configuration: configuration, environment: environment)),
-        try await .join(
-          storeAt: scratch.store("1"), directory: memory.view(seed: 2),
-          options: .init(client: "1", environment: environment)),
-      ]
+      managers = try await scratch.share(through: memory, configuration: configuration)
       databases = [first, try DatabaseQueue(path: scratch.store("1"))]
     }
 

@@ -74,10 +74,11 @@ struct UndoSteps: StoreSteps {
     guard reached.number(of: author) == number - 1, reached.contains(changeSet.dependencies) else {
       return "reached \(reached.sorted.map { "\($0.client): \($0.entry.number)" })"
     }
-    let waiting = Set(try base.waiting().map { [$0.client.description, "\($0.number)"] })
+    let waiting = Dictionary(grouping: try base.waiting(), by: \.client)
     return numbers.keys.sorted().first { client in
       let next = reached.number(of: client) + 1
-      return next <= numbers[client] ?? 0 && !waiting.contains([client.description, "\(next)"])
+      let waits = waiting[client]?.contains { $0.number == next } ?? false
+      return next <= numbers[client] ?? 0 && !waits
     }.map { "change set \(reached.number(of: $0) + 1) of \($0) is missing" }
   }
 

@@ -17,6 +17,8 @@ struct ChangeSetUndo {
   private struct Step {
     var row: RowKey
     var edit: Edit
+    /// The rows of its table without the change set.
+    var before: FormerRows
 
     var isDeletion: Bool { if case .deletion = edit { true } else { false } }
   }
@@ -32,8 +34,6 @@ struct ChangeSetUndo {
   private let checkCancellation: () throws -> Void
   private let present: WorkingSet
 
-  /// The rows without the change set, by table.
-  private var formers: [Int: FormerRows] = [:]
   private var insertions: [Step] = []
   private var updates: [Step] = []
   private var deletions: [Step] = []
@@ -75,7 +75,6 @@ struct ChangeSetUndo {
     guard let before = try FormerRows(of: access, in: former) else {
       return leave(changes, "What was in its table before is not known.")
     }
-    formers[table.id] = before
     let (firstInsertion, firstDeletion) = (insertions.count, deletions.count)
     var moves: [RowKey: RowKey] = [:]
     let incoming = try IncomingChanges(
@@ -91,7 +90,7 @@ struct ChangeSetUndo {
       if let destination = change.movedTo {
         moves[row] = RowKey(table: table.id, identity: destination)
       }
-      try plan(change, of: row, access, before: before.row(row.identity))
+      try plan(change, of: row, access, before)
     }
     guard !moves.isEmpty else { return }
     // A row whose key was changed, and that was edited since, is not doubled under its former key.
@@ -109,15 +108,16 @@ struct ChangeSetUndo {
   }
 
   private mutating func plan(
-    _ change: WorkingSet.Change, of key: RowKey, _ access: TableAccess, before: FormerRows.Row
+    _ change: WorkingSet.Change, of key: RowKey, _ access: TableAccess, _ former: FormerRows
   ) throws {
     let now = try present.row(key)
+    let before = try former.row(key.identity)
     let isShown = now.shown != nil && !now.wasBorrowed
     switch (before.exists, isShown) {
-    case (true, true): try planUpdate(change, of: now, access, before: before)
+    case (true, true): try planUpdate(change, of: now, access, before, former)
     case (true, false):
       if now.isDead, change.action.isDeletion {
-        try planInsertion(of: key, access, before: before)
+        try planInsertion(of: key, access, before, former)
       } else if now.isDead {
         try leave(key, access, .changedSince, "The row was deleted since.")
       } else {
@@ -125,7 +125,7 @@ struct ChangeSetUndo {
       }
     case (false, true):
       if change.action == .insert, try isUnchanged(now, since: change, access.table) {
-        deletions.append(Step(row: key, edit: .deletion))
+        deletions.append(Step(row: key, edit: .deletion, before: former))
       } else {
         try leave(key, access, .changedSince, "The row was changed since.")
       }
@@ -148,7 +148,7 @@ struct ChangeSetUndo {
   }
 
   private mutating func planInsertion(
-    of key: RowKey, _ access: TableAccess, before: FormerRows.Row
+    of key: RowKey, _ access: TableAccess, _ before: FormerRows.Row, _ former: FormerRows
   ) throws {
     // The identity has the values of its columns.
     let unknown = access.table.columns.indices.filter {
@@ -159,11 +159,12 @@ struct ChangeSetUndo {
         key, access, .unknown, Self.unknownMessage,
         columns: unknown.map { access.table.columns[$0].name })
     }
-    insertions.append(Step(row: key, edit: .insertion))
+    insertions.append(Step(row: key, edit: .insertion, before: former))
   }
 
   private mutating func planUpdate(
-    _ change: WorkingSet.Change, of row: WorkingRow, _ access: TableAccess, before: FormerRows.Row
+    _ change: WorkingSet.Change, of row: WorkingRow, _ access: TableAccess,
+    _ before: FormerRows.Row, _ rows: FormerRows
   ) throws {
     var cells: [(column: Int, number: Value?)] = []
     var later: [SQLName] = []
@@ -198,7 +199,9 @@ struct ChangeSetUndo {
         later.append(column.name)
       }
     }
-    if !cells.isEmpty { updates.append(Step(row: row.key, edit: .update(cells))) }
+    if !cells.isEmpty {
+      updates.append(Step(row: row.key, edit: .update(cells), before: rows))
+    }
     if !later.isEmpty {
       try leave(row.key, access, .changedSince, "It was changed since.", columns: later)
     }
@@ -264,8 +267,8 @@ struct ChangeSetUndo {
         if index.isMultiple(of: Self.rowsPerCheck) { try checkCancellation() }
         do {
           switch step.edit {
-          case .insertion: try edits.insert(formerCells(of: step.row), as: step.row)
-          case .update(let cells): try edits.set(formerCells(of: step.row, cells), of: step.row)
+          case .insertion: try edits.insert(formerCells(of: step), as: step.row)
+          case .update(let cells): try edits.set(formerCells(of: step, cells), of: step.row)
           case .deletion: try edits.delete(step.row)
           }
           done.append(step)
@@ -280,10 +283,10 @@ struct ChangeSetUndo {
   }
 
   /// Returns what a row that comes back has.
-  private func formerCells(of row: RowKey) throws -> [LocalEdits.Cell] {
-    let columns = session.schema[row.table].columns
-    guard let before = try formers[row.table]?.row(row.identity) else { return [] }
-    return before.values.enumerated().compactMap { position, value in
+  private func formerCells(of step: Step) throws -> [LocalEdits.Cell] {
+    let columns = session.schema[step.row.table].columns
+    return try step.before.row(step.row.identity).values.enumerated().compactMap {
+      position, value in
       value.map {
         (position, columns[position].domain == .counter ? columns[position].number($0) : $0)
       }
@@ -291,11 +294,11 @@ struct ChangeSetUndo {
   }
 
   private func formerCells(
-    of row: RowKey, _ cells: [(column: Int, number: Value?)]
+    of step: Step, _ cells: [(column: Int, number: Value?)]
   ) throws -> [LocalEdits.Cell] {
-    let before = try formers[row.table]?.row(row.identity)
+    let values = try step.before.row(step.row.identity).values
     return cells.compactMap { cell in
-      (cell.number ?? before?.values[cell.column]).map { (cell.column, $0) }
+      (cell.number ?? values[cell.column]).map { (cell.column, $0) }
     }
   }
 

@@ -32,14 +32,14 @@ final class FormerRows {
 
   /// `nil` if the other store identifies the rows of the table in another way.
   init?(of access: TableAccess, in former: StoreSession) throws {
-    table = access.table
+    let table = access.table
+    self.table = table
     session = access.session
     self.former = former
     let wireName = table.wireName
     let there = former.schema.table(wireName: wireName)
     if let there, there.identityDescription != table.identityDescription { return nil }
     // Without the table, the other store does not know which spellings of a key are one key.
-    let table = access.table
     let hasOneSpelling = table.identityPositions.allSatisfy { table.columns[$0].hasOneSpelling }
     guard there != nil || hasOneSpelling else { return nil }
     self.there = there

@@ -87,7 +87,8 @@ struct Undo: StoreVerb {
       let isDone = undo.rowCount > 0 && !dryRun
       var lines = [
         undo.rowCount == 0
-          ? "There is nothing to undo in \(name)."
+          ? undo.leftCount > 0
+            ? "Nothing of \(name) can be undone." : "There is nothing to undo in \(name)."
           : "\(dryRun ? "This would undo" : "Undone:") \(name)\(dryRun ? ":" : ".")"
       ]
       lines += self.lines(undo, isDone: isDone).map { "  " + $0 }

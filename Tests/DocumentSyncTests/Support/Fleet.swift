@@ -114,6 +114,23 @@ struct TestFleet {
   }
 }
 
+extension Scratch {
+  /// Puts the database “0” under sync, and joins it as “1”.
+  func share(
+    through memory: MemoryDirectory, configuration: StoreConfiguration,
+    _ environment: SyncEnvironment = World(seed: 1).environment
+  ) async throws -> [DocumentSyncManager] {
+    [
+      try await .create(
+        storeAt: store("0"), directory: memory, document: "main",
+        options: .init(client: "0", configuration: configuration, environment: environment)),
+      try await .join(
+        storeAt: store("1"), directory: memory.view(seed: 2),
+        options: .init(client: "1", environment: environment)),
+    ]
+  }
+}
+
 extension MemoryDirectory {
   /// The bytes of a file that has to be there.
   func bytes(at path: RelativePath) throws -> [UInt8] {
