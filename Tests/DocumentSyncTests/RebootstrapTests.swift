@@ -68,6 +68,32 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// A synchronization is killed when it has taken over a reset: the store becomes a new client at
+  /// the next one, also if it has brought no edits along.
+  @Test(arguments: [true, false])
+  func aStoreThatWentOverBecomesANewClient(hasEdits: Bool) async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[1].put("x", "sent")
+    try await fleet.settle()
+    let before = fleet[1].binding
+    try await fleet[0].reset()
+    if hasEdits { try fleet[1].put("y", "kept") }
+    let operation = SyncOperation<Void>("test", environment: fleet.environment)
+    let files = SharedFiles(fleet.memory, context: OperationContext(operation))
+    let generation = try DocumentSteps(files).find(before.document)
+    _ = try await rebootstrap(fleet, 1, into: try #require(generation).file)
+    #expect(fleet[1].binding.client == before.client)
+    try await fleet[1].synchronize()
+    #expect(fleet[1].binding.client != before.client)
+    #expect(fleet[1].binding.ancestor == before.client)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().contains("y=kept") == hasEdits)
+    for manager in fleet.managers {
+      #expect(try await manager.verify().findings == [])
+    }
+  }
+
   @Test func ownFilesAreReadWhereTheStoreHasGivenUpTheirBytes() async throws {
     let fleet = try await TestFleet(2, keptChangeSetBytes: 0)
     _ = try await fleet[0].uploadWholeStore()

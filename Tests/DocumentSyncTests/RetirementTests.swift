@@ -183,6 +183,47 @@ struct RetirementTests {
     #expect(try fleet[0].notes().contains("x=kept"))
   }
 
+  /// A device that was removed says so when it returns, although it was retired before that.
+  @Test(arguments: [[1], []])
+  func retiredClientThatIsRemovedIsToldWhenItReturns(others: [Int]) async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let before = fleet[2].binding.client
+    try await fleet[0].retire(.client(before, .absent))
+    try await fleet[0].removeClient(before)
+    for other in others { try await fleet[other].synchronize() }
+    #expect(try await statuses(of: before, fleet) == [.removed, .removed])
+    try fleet[2].put("x", "kept")
+    let error = await syncError { try await fleet[2].synchronize() }
+    #expect(error?.code == .clientRemoved)
+    #expect(fleet[2].binding.client == before)
+    try StoreRecords(fleet[2].store).noteRejoins()
+    try await fleet.settle()
+    #expect(fleet[2].binding.client != before)
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().contains("x=kept"))
+  }
+
+  /// The new generation does not know the clients of the former one.
+  @Test func removedClientIsToldAfterAResetAsWell() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let before = fleet[2].binding.client
+    try await fleet[0].removeClient(before)
+    try await settle(fleet, [0, 1])
+    try await fleet[0].reset()
+    try await fleet[1].synchronize()
+    try fleet[2].put("x", "kept")
+    let error = await syncError { try await fleet[2].synchronize() }
+    #expect(error?.code == .clientRemoved)
+    #expect(fleet[2].binding.client == before)
+    try StoreRecords(fleet[2].store).noteRejoins()
+    try await fleet.settle()
+    #expect(fleet[2].binding.generation == fleet[0].binding.generation)
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().contains("x=kept"))
+  }
+
   @Test func rejoiningThatIsStruckAtAnyCallIsCompletedByTheNextSync() async throws {
     var call = 0
     while true {

@@ -31,6 +31,8 @@ struct Members {
 
   /// By retired client, the retirement that counts.
   let retirements: [ClientIdentifier: CommandState.Retirement]
+  /// By removed client, its removal. The client may have been retired for another reason before.
+  let removals: [ClientIdentifier: CommandState.Retirement]
   /// The clients that are not retired.
   let remaining: Set<ClientIdentifier>
   /// How far the change sets of each retired client are applied.
@@ -66,6 +68,7 @@ struct Members {
     let remaining = Set(revisions.keys).union([own]).subtracting(retirements.keys)
     self.remaining = remaining
     self.retirements = retirements.mapValues { $0[0] }
+    removals = Self.removals(among: retirements)
     var settled: [ClientIdentifier: UInt64] = [:]
     var cuts: [ClientIdentifier: Cut] = [:]
     for (client, commands) in retirements {
@@ -129,6 +132,13 @@ struct Members {
       counting[retirement.client, default: []].append(retirement)
     }
     return counting
+  }
+
+  /// Returns the removals among the retirements that count, by the client that they remove.
+  static func removals(
+    among counting: [ClientIdentifier: [CommandState.Retirement]]
+  ) -> [ClientIdentifier: CommandState.Retirement] {
+    counting.compactMapValues { $0.first { $0.reason == .removed } }
   }
 
   /// Returns the members that have not announced that they have processed the

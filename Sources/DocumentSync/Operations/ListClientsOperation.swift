@@ -65,8 +65,10 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
         clients[client]?.stay()
       }
     }
+    let removals = Members.removals(among: counting)
     for (client, retirements) in counting {
-      clients[client, default: ClientDescription(client: client)].retire(retirements[0].reason)
+      let reason = removals[client]?.reason ?? retirements[0].reason
+      clients[client, default: ClientDescription(client: client)].retire(reason)
     }
     return Self.withoutFormerStates(clients.values.sorted { $0.client < $1.client })
   }

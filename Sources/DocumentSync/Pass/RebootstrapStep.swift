@@ -26,8 +26,9 @@ struct RebootstrapStep: StoreSteps {
   /// - Parameters:
   ///   - generation: The generation that the store moves to; `nil` for its own.
   ///     If it moves, it sets aside own change sets that the whole store does
-  ///     not contain, to write them again (``LocalStore/returning()``), and
-  ///     drops all records of other clients' markers.
+  ///     not contain, to write them again (``LocalStore/returning()``), drops
+  ///     all records of other clients' markers, and notes that it is to become
+  ///     a new client (``StoreRecords/hasGoneOver()``).
   ///   - keptCommands: The least numbers of the others' commands that were not
   ///     vacuumed. If the whole store has processed a vacuumed command, this
   ///     client does not get that command; it gets the others.
@@ -69,7 +70,8 @@ struct RebootstrapStep: StoreSteps {
       }
       let records = try StoreRecords.rebootstrapped(
         from: checked.header, found: checked.found, by: client,
-        keeping: generation == nil ? records.wholeStores() : nil, former: former)
+        keeping: generation == nil ? records.wholeStores() : nil, former: former,
+        goingOver: generation != nil && !isStranger)
       let missed =
         generation == nil
         ? try CommandFetch(session: session).missed(

@@ -21,11 +21,9 @@ extension SyncPass {
         guard try files.roots().contains(generation.root) else { throw error }
         try RemakeSteps(session: session).run(before: generation)
         try processLastCommands()
+        try checkFormerRemoval()
         try FormerLives(session: session).noteLeaving()
-        let rebootstrap = try goOver(to: generation)
-        // If the rows were merged, the store is a new client already.
-        if rebootstrap.merged == nil { try store.beginIncarnation(.begunAgain) }
-        return rebootstrap
+        return try goOver(to: generation)
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
         try RemakeSteps(session: session).run()
@@ -75,14 +73,26 @@ extension SyncPass {
     }
   }
 
-  /// Writes the change sets again that the store has brought along from another
-  /// generation, also after an interruption.
+  /// Throws if this client was removed from the generation that the store is about to leave. The
+  /// next generation does not know its clients.
+  private func checkFormerRemoval() throws {
+    let retirements = try CommandState.read(from: store).retirements
+    guard !retirements.isEmpty else { return }
+    var revisions = try records.seenMarkers().mapValues(\.revision)
+    revisions[client] = try records.ownMarker()?.content.revision ?? 0
+    try checkRemoval(
+      Members.removals(among: Members.counting(retirements, revisions: revisions)),
+      store.unannouncedIncarnations())
+  }
+
+  /// Makes a store that has gone over to another generation a new client, and writes the change
+  /// sets again that it has brought along, also after an interruption.
   func bringAlong() throws {
     let returning = try store.returning()
+    // Earlier builds did not note that they had gone over.
+    let isFormer = returning.contains { $0.client == store.binding.client }
+    if try isFormer || records.hasGoneOver() { try store.beginIncarnation(.begunAgain) }
     guard !returning.isEmpty else { return }
-    if returning.contains(where: { $0.client == store.binding.client }) {
-      try store.beginIncarnation(.begunAgain)
-    }
     context.begin(
       .applying, count: returning.count, bytes: returning.reduce(0) { $0 + $1.bytes.count })
     _ = try store.rewriteReturning(checkCancellation: context.checkCancellation)

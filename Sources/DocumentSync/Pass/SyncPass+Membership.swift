@@ -86,17 +86,7 @@ extension SyncPass {
     _ members: Members, _ listing: MarkerSteps.Listing, _ incarnations: [Incarnation]
   ) throws -> Bool {
     let client = store.binding.client
-    let isAllowed = try records.rejoins()
-    // A copy or an older state of a removed client counts as that client until
-    // the others have learned of it. A retired client was allowed to continue
-    // as a new one.
-    let formerly = incarnations.filter { $0.reason != .retired }
-    for client in [client] + formerly.map(\.ancestor) {
-      guard let retirement = members.retirements[client], retirement.reason == .removed else {
-        continue
-      }
-      if !isAllowed { throw stopped(retirement) }
-    }
+    try checkRemoval(members.removals, incarnations)
     guard let retirement = members.retirements[client] else { return false }
     if let cut = members.cuts[client]?.number {
       throw Retired(retirement: retirement, cut: cut)
@@ -109,6 +99,20 @@ extension SyncPass {
     let known = try KnownMarkers(session: session).update(listing)
     let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
     throw Retired(retirement: retirement, cut: applied.max() ?? 0)
+  }
+
+  /// Throws if this client is removed, and was not allowed to continue as a new one.
+  func checkRemoval(
+    _ removals: [ClientIdentifier: CommandState.Retirement], _ incarnations: [Incarnation]
+  ) throws {
+    guard try !records.rejoins() else { return }
+    // A copy or an older state of a removed client counts as that client until
+    // the others have learned of it. A retired client was allowed to continue
+    // as a new one.
+    let formerly = incarnations.filter { $0.reason != .retired }
+    for client in [store.binding.client] + formerly.map(\.ancestor) {
+      if let removal = removals[client] { throw stopped(removal) }
+    }
   }
 
   func stopped(_ retirement: CommandState.Retirement) -> SyncError {

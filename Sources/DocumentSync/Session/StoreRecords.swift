@@ -144,6 +144,7 @@ struct StoreRecords {
     // When the store becomes another client, it drops the records of the former
     // one.
     case rejoins = "client.rejoins"
+    case wentOver = "client.wentOver"
     case unfinished = "client.unfinished"
     case ownMarker = "client.marker"
     case kept = "client.kept"
@@ -154,7 +155,7 @@ struct StoreRecords {
     /// The type of the value; `nil` for a record whose presence is all its content.
     var type: (any StoredValue.Type)? {
       switch self {
-      case .setUp, .rejoins, .unfinished: nil
+      case .setUp, .rejoins, .wentOver, .unfinished: nil
       case .seenMarkers: [String: SeenMarker].self
       case .wholeStores: [RecentSyncFile.WholeStore].self
       case .readMarkers: [String: RecentSyncFile].self
@@ -330,6 +331,10 @@ struct StoreRecords {
   /// removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
+  /// Whether the store has gone over to another generation, and is still the client that it was in
+  /// the former one.
+  func hasGoneOver() throws -> Bool { try store.record(Key.wentOver.rawValue) != nil }
+
   /// Whether this client may have unfinished files in the directory.
   func hasUnfinished() throws -> Bool { try store.record(Key.unfinished.rawValue) != nil }
 
@@ -440,7 +445,8 @@ struct StoreRecords {
   ///   - former: The former generations of the store.
   static func rebootstrapped(
     from header: WholeStoreHeader, found: RecentSyncFile.WholeStore, by client: ClientIdentifier,
-    keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil
+    keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil,
+    goingOver: Bool = false
   ) throws -> [String: [UInt8]?] {
     let kept = (others ?? []).filter { $0.hash != found.hash }.suffix(7)
     var records: [String: [UInt8]?] = [
@@ -457,6 +463,7 @@ struct StoreRecords {
       }
     }
     if let former { records[Key.formerGenerations.rawValue] = try encoded(former) }
+    if goingOver { records[Key.wentOver.rawValue] = [1] }
     return records
   }
 
