@@ -46,11 +46,11 @@ extension Remedy {
     /// Put back the value that lost a conflict.
     case restoreConflict(Int64)
     /// Keep a table or a column out of sync.
-    case exclude(String)
+    case exclude(SQLName, column: SQLName? = nil)
     /// Choose how the rows of a table are identified.
-    case identify(String)
+    case identify(SQLName)
     /// Identify the rows of a table by its primary key.
-    case identifyByPrimaryKey(String)
+    case identifyByPrimaryKey(SQLName)
   }
 }
 
@@ -111,7 +111,8 @@ extension Remedy.Action {
     case .listConflicts: "List the conflicts"
     case .answerConflict(let number): "Answer conflict \(number)"
     case .restoreConflict(let number): "Restore conflict \(number)"
-    case .exclude(let name): "Exclude \(name)"
+    case .exclude(let table, let column):
+      "Exclude \(table)" + (column.map { ".\($0)" } ?? "")
     case .identify(let table): "Identity of \(table)"
     case .identifyByPrimaryKey(let table): "Identify \(table) by its primary key"
     }

@@ -46,6 +46,27 @@ import Testing
     #expect(lines == commands.count)
   }
 
+  /// Names with the signs that separate names on a command line are quoted.
+  @Test(arguments: ["notes", "a.b", "a,b", "a=b", "a\"b", "two words"])
+  func optionsCanBeTyped(name: String) throws {
+    let (table, column) = (SQLName(name), SQLName("c,\(name)"))
+    let options = [
+      Remedy.Action.exclude(table), .exclude(table, column: column), .identify(table),
+      .identifyByPrimaryKey(table),
+    ].map { $0.command(at: .elsewhere) }
+    let wanted = [
+      QualifiedName(table: table), QualifiedName(table: table, column: column),
+      QualifiedName(table: table), QualifiedName(table: table),
+    ]
+    for (option, wanted) in zip(options, wanted) {
+      let word = try #require(option.split(separator: " ", maxSplits: 1).last)
+      let isQuoted = word.hasPrefix("'")
+      #expect(!isQuoted || word.hasSuffix("'") || word.hasSuffix("'=primaryKey"))
+      let text = word.replacing("'", with: "").replacing("=primaryKey", with: "")
+      #expect(QualifiedName(String(text)) == wanted)
+    }
+  }
+
   @Test func wordsOfTheCommandTakeThePlaceOfActions() {
     let remedy: Remedy =
       "See \(.verify), then put \(.exclude("notes")) or \(.restoreConflict(3))" + ", \(2) times."

@@ -110,9 +110,9 @@ extension SchemaReader {
         message: "The key \(quoted(table.name)).\(quoted(key)) is read by a CHECK, a generated "
           + "column or an index expression, but the key is another number on every device.",
         remedy: referring == nil
-          ? "Use \(.identifyByPrimaryKey("\(table.name)")) if the keys are unique across devices, "
-            + "or leave the table out with \(.exclude("\(table.name)"))."
-          : "Leave the table out with \(.exclude("\(table.name)")).",
+          ? "Use \(.identifyByPrimaryKey(table.name)) if the keys are unique across devices, "
+            + "or leave the table out with \(.exclude(table.name))."
+          : "Leave the table out with \(.exclude(table.name)).",
         later: "To synchronize the table, have the expression read another column.")
     }
   }

@@ -45,7 +45,7 @@ extension SchemaReader {
       message: "The table \(quoted(name)) needs “\(definition)”, which only its own program "
         + "defines.",
       remedy: "Use what SQLite has in its constraints, indexes and generated columns, or leave the "
-        + "table out with \(.exclude("\(name)")).",
+        + "table out with \(.exclude(name)).",
       later: "To synchronize it, use what SQLite has in its constraints, indexes and generated "
         + "columns.")
   }
@@ -58,7 +58,7 @@ extension SchemaReader {
       message: "The table \(quoted(table.name)) has too many columns for a log of its edits, "
         + "which has columns of its own.",
       remedy: "Spread the columns over two tables, or leave the table out with "
-        + "\(.exclude("\(table.name)")).",
+        + "\(.exclude(table.name)).",
       later: "To synchronize it, drop columns of it.")
   }
 
@@ -74,7 +74,7 @@ extension SchemaReader {
       name, .renamedExclusion,
       message: "The excluded table \(quoted(missing)) does not exist any more, and the table "
         + "\(quoted(name)) may be that table under another name.",
-      remedy: "Leave the table out with \(.exclude("\(name)")).",
+      remedy: "Leave the table out with \(.exclude(name)).",
       later: "To share its rows, create a table \(quoted(missing)) again; it may be empty.")
   }
 

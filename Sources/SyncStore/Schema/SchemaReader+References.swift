@@ -84,7 +84,7 @@ extension SchemaReader {
       table.name, .reference, code: .badConfiguration,
       message: "The table \(quoted(table.name)) refers to the excluded table \(quoted(parent)).",
       remedy: "Keep \(parent), or exclude the referring columns as well with "
-        + "\(.exclude("\(table.name).\(column)")).",
+        + "\(.exclude(table.name, column: column)).",
       later: "To synchronize it, remove the reference.")
   }
 
@@ -94,7 +94,7 @@ extension SchemaReader {
       table, .reference,
       message: "The table \(quoted(table)) refers to the table \(quoted(parent)), which cannot be "
         + "synchronized.",
-      remedy: "Change \(parent), or leave out \(table) as well with \(.exclude("\(table)")).",
+      remedy: "Change \(parent), or leave out \(table) as well with \(.exclude(table)).",
       later: "It is synchronized once \(quoted(parent)) is.")
   }
 
@@ -181,9 +181,9 @@ extension SchemaReader {
         + parents.map { quoted($0.name) }.joined(separator: " and of ")
         + " at once, which have other integer keys on every device, each for itself.",
       remedy: keyed.reduce("If those keys are unique across devices, use ") { remedy, table in
-        "\(remedy)\(remedy.actions.isEmpty ? "" : " and ")\(.identifyByPrimaryKey("\(table)"))"
+        "\(remedy)\(remedy.actions.isEmpty ? "" : " and ")\(.identifyByPrimaryKey(table))"
       }
-        + "; else leave the table out with \(.exclude("\(table.name)")).",
+        + "; else leave the table out with \(.exclude(table.name)).",
       later: "To synchronize it, use a column for each of the tables.")
   }
 

@@ -349,13 +349,13 @@ struct SchemaReader {
       throw mismatch(
         name,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY.",
-        remedy: "Surrogate identities are for such keys; use \(.identifyByPrimaryKey("\(name)")).",
+        remedy: "Surrogate identities are for such keys; use \(.identifyByPrimaryKey(name)).",
         later: "To synchronize it, give it such a key again.")
     case .columns where rowidAlias == nil:
       throw mismatch(
         name,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY beside its natural key.",
-        remedy: "Use \(.identifyByPrimaryKey("\(name)")), or give the table an integer key.",
+        remedy: "Use \(.identifyByPrimaryKey(name)), or give the table an integer key.",
         later: "To synchronize it, give it an integer key again.")
     case .surrogate, .columns:
       if let keyParent, !isUnderSync {
@@ -364,7 +364,7 @@ struct SchemaReader {
           message:
             "The key of the table \(quoted(name)) refers to \(quoted(keyParent)): each row is "
             + "identified by the row that it refers to.",
-          remedy: "Leave out \(.identify("\(name)")).")
+          remedy: "Leave out \(.identify(name)).")
       }
       return wanted ?? .surrogate
     case .primaryKey:
@@ -411,7 +411,7 @@ struct SchemaReader {
           table, .unreadable,
           message:
             "The expression of the generated column \(quoted(table)).\(quoted(name)) cannot be read.",
-          remedy: "Leave the table out with \(.exclude("\(table)")).",
+          remedy: "Leave the table out with \(.exclude(table)).",
           later: "To synchronize it, declare the column in another way.")
       }
       return GeneratedColumn(
@@ -459,7 +459,7 @@ struct SchemaReader {
       throw mismatch(
         table,
         message: "\(quoted(table)).\(quoted(name)) identifies the rows and cannot be excluded.",
-        remedy: "Exclude the whole table with \(.exclude("\(table)")), or keep the column.",
+        remedy: "Exclude the whole table with \(.exclude(table)), or keep the column.",
         later: "To synchronize the table, give it another key.")
     }
     if (row["notnull"] as Int) != 0, row["dflt_value"] as String? == nil {

@@ -52,7 +52,7 @@ struct SetUpChecks {
             .badConfiguration, path: path,
             message: "\(quoted(table)).\(quoted(column)) identifies the rows and cannot be "
               + "excluded.",
-            remedy: "Exclude the whole table with \(.exclude("\(table)")), or keep the column.")
+            remedy: "Exclude the whole table with \(.exclude(table)), or keep the column.")
         }
       }
     }
@@ -83,7 +83,7 @@ struct SetUpChecks {
           message: "\(count) \(count == 1 ? "row" : "rows") of \(quoted(child.name)) "
             + "\(count == 1 ? "refers" : "refer") to rows of \(quoted(parent.name)) whose key is "
             + "NULL, so that no other device can have these.",
-          remedy: "Give them keys, or leave the table out with \(.exclude("\(child.name)")).")
+          remedy: "Give them keys, or leave the table out with \(.exclude(child.name)).")
       }
     }
   }

@@ -33,7 +33,7 @@ struct TableProblem: Error, Hashable {
       table, .noPrimaryKey,
       message: "The table \(quoted(table)) has no primary key, so its rows cannot be told apart.",
       remedy: "Give it one (for example a column “id INTEGER PRIMARY KEY”) or leave the table "
-        + "out with \(.exclude("\(table)")).",
+        + "out with \(.exclude(table)).",
       later: "To synchronize it, give it one, for example a column “id INTEGER PRIMARY KEY”.")
   }
 
@@ -56,8 +56,8 @@ struct TableProblem: Error, Hashable {
           + keyless.map { quoted($0.table) }.joined(separator: ", ") + ".", at: 0)
       remedies.insert(
         "Give them one (for example a column “id INTEGER PRIMARY KEY”) or leave the tables out with "
-          + keyless.dropFirst().reduce("\(.exclude("\(keyless[0].table)"))" as Remedy) {
-            $0 + " \(.exclude("\($1.table)"))"
+          + keyless.dropFirst().reduce("\(.exclude(keyless[0].table))" as Remedy) {
+            $0 + " \(.exclude($1.table))"
           } + ".", at: 0)
     }
     let isConfiguration = problems.allSatisfy { $0.code == .badConfiguration }

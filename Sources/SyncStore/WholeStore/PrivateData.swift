@@ -98,7 +98,7 @@ struct PrivateData {
           "The table \(quoted(table.name)) does not accept rows without its excluded columns: "
           + "\(error.message ?? "a condition is violated").",
         remedy: "Give each excluded column a default that the table accepts, or exclude the whole "
-          + "table with \(.exclude("\(table.name)")).", detail: error.description)
+          + "table with \(.exclude(table.name)).", detail: error.description)
     }
   }
 

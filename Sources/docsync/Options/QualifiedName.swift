@@ -8,6 +8,11 @@ struct QualifiedName: Hashable, Sendable {
   var table: SQLName
   var column: SQLName?
 
+  init(table: SQLName, column: SQLName? = nil) {
+    self.table = table
+    self.column = column
+  }
+
   /// Parses `text`; `nil` if all of it does not have that form.
   init?(_ text: String) {
     var rest = Substring(text)
@@ -16,6 +21,14 @@ struct QualifiedName: Hashable, Sendable {
     guard !rest.isEmpty else { return }
     guard rest.take("."), let column = rest.takeName(), rest.isEmpty else { return nil }
     self.column = column
+  }
+
+  /// The text that ``init(_:)`` parses.
+  var option: String { Self.word(table) + (column.map { "." + Self.word($0) } ?? "") }
+
+  private static func word(_ name: SQLName) -> String {
+    name.text.unicodeScalars.contains { ".,=\"".unicodeScalars.contains($0) }
+      ? name.quoted : name.text
   }
 }
 

@@ -46,7 +46,7 @@ struct ReferenceQuestions {
   private var refusal: Failure {
     let lines = references.map { "\($0.table).\($0.column): \($0.evidence)" }
     let options = references.map {
-      "--reference " + shellWord("\($0.optionName)=\(optionWord($0.parent))")
+      "--reference " + shellWord("\($0.optionName)=\(QualifiedName(table: $0.parent).option)")
     }
     return Failure(
       code: "referencesUndeclared",
@@ -67,11 +67,5 @@ extension StorePlan.LikelyReference {
   }
 
   /// `TABLE.COLUMN`, as options take it.
-  fileprivate var optionName: String { optionWord(table) + "." + optionWord(column) }
-}
-
-/// Returns a name in the form that ``QualifiedName`` parses.
-private func optionWord(_ name: SQLName) -> String {
-  name.text.unicodeScalars.contains { ".,=\"".unicodeScalars.contains($0) }
-    ? name.quoted : name.text
+  fileprivate var optionName: String { QualifiedName(table: table, column: column).option }
 }

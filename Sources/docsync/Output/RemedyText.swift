@@ -34,9 +34,11 @@ extension Remedy.Action {
     case .listConflicts: "“docsync conflicts \(store)”"
     case .answerConflict(let number): "“docsync conflicts \(store) resolve \(number)”"
     case .restoreConflict(let number): "“docsync conflicts \(store) restore \(number)”"
-    case .exclude(let name): "--exclude \(shellWord(name))"
-    case .identify(let table): "--identity \(shellWord(table))"
-    case .identifyByPrimaryKey(let table): "--identity \(shellWord(table))=primaryKey"
+    case .exclude(let table, let column):
+      "--exclude \(shellWord(QualifiedName(table: table, column: column).option))"
+    case .identify(let table): "--identity \(shellWord(QualifiedName(table: table).option))"
+    case .identifyByPrimaryKey(let table):
+      "--identity \(shellWord(QualifiedName(table: table).option + "=primaryKey"))"
     }
   }
 }
