@@ -136,4 +136,42 @@ import Testing
     #expect(outcome.failure == nil)
     #expect(outcome.acceptedStatements == 3)
   }
+
+  /// A row that is too large to be sent is hidden as soon as it is sealed, since another device has
+  /// deleted its parent. A row that was there before has the same text.
+  @Test func aHiddenRowThatIsHeldIsNoneThatWasThere() async throws {
+    var items = FleetTable(
+      name: "item",
+      columns: [
+        FleetColumn(name: "id", type: .integer), FleetColumn(name: "text", type: .text),
+        FleetColumn(name: "parent", type: .integer),
+      ], key: [0])
+    items.hasSurrogateKey = true
+    items.references = [
+      FleetReference(
+        columns: [2], parent: "item", parentColumns: [0], parentNames: ["id"], onDelete: .cascade,
+        onUpdate: .noAction, isDeferred: false)
+    ]
+    let time: Int64 = 1_700_000_000_000
+    func edit(_ statement: String, on device: Int) -> FleetStep {
+      .edit(
+        device: device,
+        FleetEdit(
+          statements: [statement], hasForeignKeys: true, time: time + 1000, salt: UInt64(device)))
+    }
+    let text = "printf('%.*c', 9000, 'z')"
+    var plan = FleetPlan(
+      seed: 1, schema: FleetSchema(tables: [items]),
+      start: ["INSERT INTO item (id, text) VALUES (1, \(text)), (2, NULL)"], devices: [1, 2],
+      usesManagers: true,
+      steps: [
+        edit("DELETE FROM item WHERE id = 2", on: 2),
+        .sync(device: 2, time: time + 2000, salt: 3),
+        edit("INSERT INTO item (text, parent) VALUES (\(text), 2)", on: 1),
+      ])
+    plan.circumstances.memoryBytes = RandomHeldEdits.memoryBytes
+    let outcome = try await FleetRun.carryOut(plan)
+    #expect(outcome.failure == nil)
+    #expect(outcome.size.heldEdits == 1)
+  }
 }

@@ -59,6 +59,47 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// Triggers saw a row come and go, and not that another row got its key. The comparison finds that
+  /// row as a new one.
+  @Test(arguments: [TableMergeType.latestWins, .wholeRow, .keepBoth], [false, true])
+  func anotherRowHasTheKeyOfARowThatCameAndWent(
+    type: TableMergeType, hasNumbers: Bool
+  ) async throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["item": type]
+    let column = hasNumbers ? "id INTEGER PRIMARY KEY" : "id TEXT PRIMARY KEY"
+    let scratch = try Scratch()
+    let memory = MemoryDirectory(seed: 1)
+    var databases = [try DatabaseQueue(path: scratch.store("0"))]
+    try await databases[0].write {
+      try $0.execute(
+        sql: "CREATE TABLE item (\(column), name TEXT); INSERT INTO item VALUES (1, 'old')")
+    }
+    let managers = try await scratch.share(through: memory, configuration: configuration)
+    databases.append(try DatabaseQueue(path: scratch.store("1")))
+    for (index, database) in databases.enumerated() {
+      let key = hasNumbers ? 5 : 5 + index
+      try await database.write {
+        try $0.execute(
+          sql: "INSERT INTO item VALUES (\(key), 'x'); DELETE FROM item WHERE name = 'x'")
+        try $0.execute(
+          sql: "CREATE TABLE new (\(column), name TEXT); INSERT INTO new SELECT * FROM item; "
+            + "DROP TABLE item; ALTER TABLE new RENAME TO item; "
+            + "INSERT INTO item VALUES (\(key), 'new \(index)')")
+      }
+    }
+    for _ in 0..<3 { for manager in managers { try await manager.synchronize() } }
+    for (manager, database) in zip(managers, databases) {
+      let names = try await database.read {
+        try String.fetchAll($0, sql: "SELECT name FROM item ORDER BY name")
+      }
+      #expect(names == ["new 0", "new 1", "old"])
+      #expect(try manager.store.status().parked.isEmpty)
+      #expect(try LocalStore.verify(at: manager.store.path).report.findings == [])
+    }
+    #expect(try managers[0].store.digest() == managers[1].store.digest())
+  }
+
   /// A row comes unseen, and an edit of it that triggers saw is sealed before the comparison finds the
   /// row, since the schema changes once more.
   @Test(arguments: [TableMergeType.latestWins, .wholeRow, .keepBoth])

@@ -43,6 +43,36 @@ import Testing
       """)
   }
 
+  /// Triggers saw a row come and go, and not that another row got its number: that is a new row, on
+  /// each device another one.
+  @Test(
+    arguments: [TableMergeType.latestWins, .wholeRow, .editWins, .keepBoth], [false, true])
+  func theNumberOfARowThatCameAndWentIsThatOfANewOne(type: TableMergeType, isUsed: Bool) throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["person": type]
+    let devices = try scratch.devices(
+      2,
+      "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT);"
+        + "INSERT INTO person VALUES (1, 'old')", configuration: configuration)
+    let number = isUsed ? 1 : 5
+    if isUsed {
+      try devices[0].run("DELETE FROM person")
+      try exchange(devices)
+    }
+    for (index, device) in devices.enumerated() {
+      try device.run(
+        "INSERT INTO person VALUES (\(number), 'x'); DELETE FROM person WHERE id = \(number)")
+      try device.run("\(Self.madeAgain) INSERT INTO person VALUES (\(number), 'new \(index)')")
+    }
+    try converge(
+      devices, "SELECT name FROM person ORDER BY 1", ["new 0", "new 1"] + (isUsed ? [] : ["old"]))
+    for device in devices {
+      #expect(try device.store.status().parked.isEmpty)
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      #expect(try device.sealsNothing())
+    }
+  }
+
   /// The reference of the row that still has the number is broken in the database of its author. Other
   /// devices show what they show if there never was a row of that number.
   @Test(arguments: unseen, references)

@@ -31,7 +31,7 @@ final class LogKeys {
     for (position, value) in zip(positions, values) {
       let column = table.columns[position]
       if let local = try session.importedKey(value, column),
-        try session.exported(local, column) == value
+        try session.exported(local, column) == value, try stoodFor(value, local, column)
       {
         key.append(local)
       } else if case .key(let parent) = column.domain, case .identity(let identity) = value,
@@ -43,6 +43,14 @@ final class LogKeys {
       }
     }
     return key
+  }
+
+  /// Returns whether a number stood for the same row before the edits in the log.
+  private func stoodFor(_ value: Value, _ local: Value, _ column: ColumnSchema) throws -> Bool {
+    guard case .key(let parent) = column.domain, case .identity(let identity) = value,
+      let number = Value.key(local)
+    else { return true }
+    return try session.access(parent).earlierIdentity(ofLocalKey: number) == identity
   }
 
   /// Returns the local value of a cell of a row that is gone, for the value that change sets have. A

@@ -101,18 +101,25 @@ extension RemakeComparison {
   /// never was.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
     if row.here == nil, try wasHere(row) { try notePlainNumbers(of: row) }
-    let known = try access.namingKey(of: row.identity)
-    if known == nil, try wasHere(row) {
-      // Another row has got its number, and was sealed since, or its key contains such a number.
-      guard table.identity == .surrogate else {
-        return try logKeys.key(of: row.identity, in: table)
-      }
-      return try logKeys.number(of: self.key(row)).map { [.integer($0)] }
+    let key = try access.namingKey(of: row.identity)
+    if let key, try access.row(key) != nil { return nil }
+    guard try wasHere(row) else { return nil }
+    if let key, try logNames(row.identity, by: key) {
+      return log.entry(key)?.isDeleted == true ? nil : key
     }
-    guard let key = known, try access.row(key) == nil,
-      log.entry(key)?.isDeleted != true, try wasHere(row)
-    else { return nil }
-    return key
+    // Another row has got its number, and was sealed since, or had it before the edits in the log, or
+    // its key contains such a number.
+    guard table.identity == .surrogate else {
+      return try logKeys.key(of: row.identity, in: table)
+    }
+    return try logKeys.number(of: self.key(row)).map { [.integer($0)] }
+  }
+
+  /// Returns whether an entry in the log with this key is about the row: it is about the row that the
+  /// numbers in the key stood for before the edits in the log.
+  private func logNames(_ identity: RowIdentity, by key: [Value]) throws -> Bool {
+    guard table.hasKeysInIdentity else { return true }
+    return try access.earlierIdentity(ofKey: key) == identity
   }
 
   /// Returns whether the row was shown here, regardless of changes of other devices that only the
@@ -132,14 +139,11 @@ extension RemakeComparison {
     }
   }
 
-  /// Finds rows that no change set has carried and that were deleted unseen.
+  /// Finds rows that no change set has carried and that were deleted unseen. Those that were hidden
+  /// were not in the table before, either.
   func findDeletedHeld() throws {
-    for identity in held.unknown.sorted() {
-      guard let key = try access.namingKey(of: identity), try access.row(key) == nil,
-        log.entry(key)?.isDeleted != true,
-        let state = try access.stamps.state(of: access.fingerprint(identity)),
-        state.existence == .inserted
-      else { continue }
+    for row in try states(held.unknown.sorted()) where row.here?.existence == .inserted {
+      guard let key = try keyIfGone(row) else { continue }
       let absent = try absentValues.values(of: table)
       try log.addDeletion(key: key, table.recordedColumns.map { absent[$0] })
     }

@@ -8,7 +8,8 @@ struct UnseenRows {
   /// Gives rows that were inserted unseen into a remade table the identities that the comparison
   /// will give them, since rows that refer to them are sealed before it.
   ///
-  /// In a table with rows from before syncing, the numbers tell which rows are not new.
+  /// In a table with rows from before syncing, the numbers tell which rows are not new. A row whose
+  /// number triggers have seen come and go may be the one that they saw, or another one.
   func name(in id: Int) throws {
     let table = session.schema[id]
     guard table.identity == .surrogate else { return }
@@ -17,7 +18,8 @@ struct UnseenRows {
     let reading = try SQLStatement(
       "SELECT \(key) FROM \(table.quotedName) "
         + "WHERE \(key) NOT IN (SELECT key FROM \(table.identityName)) "
-        + "AND \(key) NOT IN (SELECT k0 FROM \(table.logName))", on: session.database)
+        + "AND (\(key) NOT IN (SELECT k0 FROM \(table.logName)) "
+        + "OR \(key) IN (\(StoreSession.numbersOfTransientRows(table))))", on: session.database)
     var keys: [Value] = []
     while try reading.step() { keys.append(reading.value(at: 0)) }
     for key in keys {

@@ -35,6 +35,18 @@ extension StoreSession {
       """
   }
 
+  /// Returns a query of the numbers of rows that triggers saw come and go equally often, and come
+  /// first. If a row has such a number, either it was there before, or it came unseen.
+  static func numbersOfTransientRows(_ table: TableSchema) -> String {
+    typealias Entry = CaptureTriggers.Entry
+    return """
+      SELECT k0 FROM (SELECT k0, op, min(seq), \
+      sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+      FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+      WHERE op = \(Entry.insert.rawValue) AND balance = 0
+      """
+  }
+
   /// Returns the identities that the next sealing gives to new rows, of those that have some keys.
   func identitiesToAssign(
     to keys: Set<Int64>, _ access: TableAccess

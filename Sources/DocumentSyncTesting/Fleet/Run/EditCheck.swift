@@ -98,7 +98,9 @@ struct EditCheck {
       own.merge(set)
       said.addCounters(of: set, in: own)
     }
-    said.addNumbers(from: tables)
+    said.addNumbers(from: tables) { table, number in
+      before[OracleKey(table: table, identity: reader.identity(of: number, in: table))] != nil
+    }
     // Sealing gives new rows their identities, and may remove rows with identities from their
     // table.
     var missing = try missing(said, own, after, .after)

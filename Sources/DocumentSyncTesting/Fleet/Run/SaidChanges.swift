@@ -41,13 +41,18 @@ struct SaidChanges {
 
   /// Finds the numbers of held rows that are not shown, among the rows before sealing, by their
   /// values. References do not count, since their values differ.
-  mutating func addNumbers(from tables: [SQLName: [[Value]]]) {
+  ///
+  /// - Parameter isKnown: Whether a number was that of a row before the edits.
+  mutating func addNumbers(
+    from tables: [SQLName: [[Value]]], isKnown: (SQLName, Int64) -> Bool
+  ) {
     for row in numberless {
       guard let table = schema.table(row.table) else { continue }
       let names = VisibleRows.columns(of: table).map { table.columns[$0].name }
       let said = cells[row, default: [:]]
       for values in tables[row.table, default: []] {
         guard case .integer(let number)? = values.first, identities[row.table]?[number] == nil,
+          !isKnown(row.table, number),
           zip(names, values).dropFirst().allSatisfy({ name, value in
             said[name].map { $0.contains(value) || $0.contains { $0.kind == .identity } } ?? false
           })
