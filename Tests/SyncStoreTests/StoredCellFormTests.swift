@@ -38,6 +38,37 @@ import Testing
     #expect(digests[0] == digests[1])
   }
 
+  /// The unique value of a hidden row is compared in its present form: the row is shown when the
+  /// other one gives up the value.
+  @Test(arguments: [("INTEGER", "TEXT"), ("TEXT", "INTEGER"), ("INTEGER", "REAL")], [0, 1])
+  func aUniqueValueGetsAnotherForm(types: (former: String, present: String), first: Int) throws {
+    func table(_ name: String, _ type: String) -> String {
+      "CREATE TABLE \(name) (k TEXT PRIMARY KEY NOT NULL, u \(type) UNIQUE);"
+    }
+    let devices = try scratch.devices(2, table("t", types.former))
+    try devices[0].run("INSERT INTO t VALUES ('a', 6)")
+    try devices[1].run("INSERT INTO t VALUES ('b', 6)")
+    try exchange(devices)
+    let shown = try devices[0].rows("SELECT k FROM t")
+    #expect(shown.count == 1)
+    for device in [devices[first], devices[1 - first]] {
+      try device.run(
+        table("n", types.present)
+          + "INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;")
+      try exchange(devices)
+      for device in devices {
+        #expect(try device.rows("SELECT k FROM t") == shown)
+        #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      }
+    }
+    try devices[0].run("UPDATE t SET u = 7")
+    try exchange(devices)
+    for device in devices {
+      #expect(try device.rows("SELECT k FROM t ORDER BY k") == ["a", "b"])
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
   /// A reference follows a row that has another key, and a column of texts refers to a number.
   @Test func aReferenceFollowsInTheFormOfItsColumn() throws {
     let devices = try scratch.devices(

@@ -39,9 +39,12 @@ extension OpenStore {
     let isDecided = try PolicyDecisions(
       session: session, limits: options.limits, checkCancellation: checkCancellation
     ).make()
-    guard try isDecided || DueHeldEdits(session).exist() else { return }
-    try seal(session, checkCancellation: checkCancellation)
-    session.forgetUnpublished()
+    if try isDecided || DueHeldEdits(session).exist() {
+      try seal(session, checkCancellation: checkCancellation)
+      session.forgetUnpublished()
+    }
+    try LocalReferrers(session).followUndecided()
+    try session.settleUndecidedAside()
   }
 
   /// Returns the change sets that wait, and whether the inbox has invalid entries besides.

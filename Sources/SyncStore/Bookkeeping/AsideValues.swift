@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Values of excluded columns, of rows that were gone after the store exchanged its content
-/// (`docsync_aside`). If such a row returns, the store puts its values back.
+/// Values of excluded columns, of rows that are hidden, or were gone after the store exchanged its
+/// content (`docsync_aside`). If such a row returns, the store puts its values back.
 struct AsideValues {
   static let definition = TableDefinition(
     "docsync_aside", .device(.store), version: 2,
@@ -36,6 +36,34 @@ struct AsideValues {
     removal.bind(blob: identity.bytes, at: 2)
     removal.bind(.text(column.text), at: 3)
     try removal.run()
+  }
+
+  func store(
+    _ value: Value, in column: SQLName, of identity: RowIdentity, in wireName: SQLName
+  ) throws {
+    let insertion = try statements.statement(
+      "INSERT OR REPLACE INTO docsync_aside (wire, identity, col, value) VALUES (?, ?, ?, ?)")
+    insertion.bind(.text(wireName.text), at: 1)
+    insertion.bind(blob: identity.bytes, at: 2)
+    insertion.bind(.text(column.text), at: 3)
+    insertion.bind(value, at: 4)
+    try insertion.run()
+  }
+
+  /// Removes the values of a row.
+  func removeAll(of identity: RowIdentity, in wireName: SQLName) throws {
+    let removal = try statements.statement(
+      "DELETE FROM docsync_aside WHERE wire = ? AND identity = ?")
+    removal.bind(.text(wireName.text), at: 1)
+    removal.bind(blob: identity.bytes, at: 2)
+    try removal.run()
+  }
+
+  /// Gives the values of a row to another identity, and removes those that it had.
+  func rename(
+    _ former: RowIdentity, to present: RowIdentity, in wireName: SQLName
+  ) throws {
+    try Self.rename(former, to: present, in: wireName, statements.database)
   }
 
   /// Stores the values of a column, with the identities of their rows. The caller gives both as SQL

@@ -60,7 +60,8 @@ final class KeptRows {
 
   // MARK: - One row
 
-  /// Returns what bookkeeping stores of a row, or `nil` if it stores nothing.
+  /// Returns what bookkeeping stores of a row, with values as their columns would store them now, or
+  /// `nil` if it stores nothing.
   func row(_ row: RowKey) throws -> KeptRow? {
     let table = try table(of: row)
     let statement = try statements.statement(
@@ -78,7 +79,7 @@ final class KeptRows {
     return KeptRow(
       reason: reason,
       movedTo: statement.isNull(at: 1) ? nil : RowIdentity(bytes: statement.bytes(at: 1)),
-      cells: cells)
+      cells: cells.map { ($0.column, table.columns[$0.column].inPresentForm($0.value)) })
   }
 
   /// Stores a row that is not stored yet, with its references and claims.

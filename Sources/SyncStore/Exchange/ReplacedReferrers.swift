@@ -5,12 +5,11 @@ import SyncModel
 /// replaces.
 struct ReplacedReferrers {
   private struct Found {
-    var referrer: LocalReferrers.Referrer
+    var referrer: LocalReferrer
     /// The referring row, if its table is synchronized: it may have another key afterwards.
     var child: (table: SQLName, row: RowIdentity)?
-    /// The table of the other row, as it was.
+    /// The table of the row to which it refers, as it was.
     var table: TableSchema
-    var row: RowIdentity
   }
 
   private var found: [Found] = []
@@ -49,10 +48,11 @@ struct ReplacedReferrers {
         if key.contains(.null) { continue }
         found.append(
           Found(
-            referrer: LocalReferrers.Referrer(
+            referrer: LocalReferrer(
+              row: RowKey(table: table.id, identity: try access.identity(ofKey: Array(rest))),
               key: key, reference: reference, values: values, referred: referred, target: .deleted),
-            child: try child.map { ($0.table.wireName, try $0.identity(ofKey: key)) }, table: table,
-            row: try access.identity(ofKey: Array(rest))))
+            child: try child.map { ($0.table.wireName, try $0.identity(ofKey: key)) }, table: table)
+        )
       }
     }
   }
@@ -75,7 +75,8 @@ struct ReplacedReferrers {
           $0.child.isSame(as: referrer.reference.child) && $0.columns == referrer.reference.columns
             && $0.parent.isSame(as: table.name)
         }), let key = try key(of: found, session),
-        let target = try target(RowKey(table: table.id, identity: found.row), session)
+        let target = try referrers.target(
+          of: RowKey(table: table.id, identity: referrer.row.identity))
       else { continue }
       (referrer.reference, referrer.key, referrer.target) = (reference, key, target)
       referrers.add(referrer)
@@ -88,20 +89,5 @@ struct ReplacedReferrers {
     guard let (name, row) = found.child else { return found.referrer.key }
     guard let table = session.schema.table(wireName: name) else { return nil }
     return try session.access(table.id).namingKey(of: row)
-  }
-
-  /// Returns what has become of a row; `nil` if it is only hidden, or nothing is known of it.
-  private func target(_ row: RowKey, _ session: StoreSession) throws -> LocalReferrers.Target? {
-    let access = try session.access(row.table)
-    if try access.shown(row.identity) != nil { return .moved(row) }
-    var last = row
-    var seen: Set<RowKey> = [row]
-    while let identity = try session.keptRows.row(last)?.movedTo {
-      last = RowKey(table: row.table, identity: identity)
-      guard seen.insert(last).inserted else { return nil }
-      if try access.shown(identity) != nil { return .updated(last) { nil } }
-    }
-    let state = try access.stamps.state(of: access.fingerprint(last.identity))
-    return state?.existence == .deleted ? .deleted : nil
   }
 }

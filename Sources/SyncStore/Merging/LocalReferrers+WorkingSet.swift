@@ -10,20 +10,21 @@ extension LocalReferrers {
     ) {
       let table = session.schema[id]
       for reference in references[table.name.folded] ?? [] {
-        var targets: [Target] = []
+        var targets: [(row: RowKey, target: LocalReferrer.Target)] = []
         var keys: [[Value]] = []
         for row in rows {
           guard let shown = row.shown, let target = try target(of: row, reference, set) else {
             continue
           }
-          targets.append(target)
+          targets.append((row.key, target))
           keys.append(shown.key)
         }
         for row in try referrers(by: reference, of: keys, table.keyColumns) {
+          let (referred, target) = targets[row.index]
           add(
-            Referrer(
-              key: row.key, reference: reference, values: row.values, referred: row.referred,
-              target: targets[row.index]))
+            LocalReferrer(
+              row: referred, key: row.key, reference: reference, values: row.values,
+              referred: row.referred, target: target))
         }
       }
     }
@@ -32,14 +33,17 @@ extension LocalReferrers {
   /// Returns what becomes of a row, as far as it matters to a foreign key; `nil` if nothing does.
   private func target(
     of row: WorkingRow, _ reference: LocalReference, _ set: WorkingSet
-  ) throws -> Target? {
+  ) throws -> LocalReferrer.Target? {
     if row.isVisible {
       guard reference.onUpdate != .refuse, try changes(row, reference, set) else { return nil }
       return .updated(row.key) { row.localKey }
     }
+    // A row that comes back may have another number.
+    let isIgnored = reference.onDelete == .refuse && !session.mayBringRowsBack
+    let deleted: LocalReferrer.Target? = isIgnored ? nil : .deleted
     // Another row was, or is, shown under its identity.
     guard !row.exists, row.borrower == nil, !row.wasBorrowed else { return nil }
-    guard row.movedTo != nil else { return reference.onDelete == .refuse ? nil : .deleted }
+    guard row.movedTo != nil else { return deleted }
     let isFollowed = reference.onUpdate != .refuse
     var last = row
     var seen: Set<RowKey> = [row.key]
@@ -50,7 +54,7 @@ extension LocalReferrers {
       if next.exists { return isFollowed ? .updated(key) { next.localKey } : nil }
       last = next
     }
-    return reference.onDelete == .refuse ? nil : .deleted
+    return deleted
   }
 
   /// Whether a row that stays in its table gets other values in columns to which a foreign key

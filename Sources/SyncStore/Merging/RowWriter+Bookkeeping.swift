@@ -34,6 +34,7 @@ extension RowWriter {
   /// which the entries are found.
   func writeBookkeeping() throws {
     var changes: [Int: States] = [:]
+    try forgetLocalValues()
     for row in set.rows {
       let table = session.schema[row.key.table]
       if row.isUnseen, row.isDead == row.wasDead {

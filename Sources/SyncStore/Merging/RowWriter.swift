@@ -37,7 +37,11 @@ final class RowWriter {
       guard let shown = row.shown, !row.isLeftAlone else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
         let access = try session.access(row.key.table)
-        if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
+        if row.isVisible {
+          replaced[ObjectIdentifier(row)] = try access.localValues(shown.key)
+        } else {
+          try setLocalValuesAside(of: row, shown, access)
+        }
         try access.delete(shown.key)
         changed(access.table).note(.deleted, shown.key)
         if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }

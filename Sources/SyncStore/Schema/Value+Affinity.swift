@@ -96,3 +96,11 @@ extension Value {
     return text
   }
 }
+
+extension ColumnSchema {
+  /// Returns a value that bookkeeping stores as the column would store it now: the type of the
+  /// column may have changed since, on another device before it stored the value.
+  func inPresentForm(_ value: Value) -> Value {
+    if case .key = domain { value } else { value.converted(to: affinity) }
+  }
+}

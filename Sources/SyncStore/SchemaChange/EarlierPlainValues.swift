@@ -10,7 +10,10 @@ struct EarlierPlainValues {
   /// value and a reference with one number for the same value of an index with a condition or
   /// expressions. Builds with version 2 hid rows whose key contains a row that is gone
   /// (``ForeignKey/isRequired``). Builds with version 3 recorded no forms of keys (``KeyForms``).
-  static let version: [UInt8] = [4]
+  /// Builds with version 4 noted the unique values of hidden rows in the form of a former type.
+  static let version: [UInt8] = [5]
+  /// The first version whose unique values of hidden rows have the present form.
+  private static let presentForms: UInt8 = 5
   /// The first version whose plain values are noted by the present rules.
   private static let presentRules: UInt8 = 3
 
@@ -27,6 +30,9 @@ struct EarlierPlainValues {
     guard known != Self.version else { return }
     try KeyForms.noteIfAbsent(session.schema, session.database)
     try noteValues(known)
+    if known?.first ?? 0 < Self.presentForms {
+      try RemadeTables.noteSettlingDue(session.database)
+    }
     try MetaTable.write(.plainValues, to: Self.version, session.database)
   }
 

@@ -140,6 +140,10 @@ final class TableExport {
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
+      if !table.excludedColumns.isEmpty, outcome == .insert || outcome == .delete {
+        // The program's row has values of its own.
+        try session.aside.removeAll(of: identities.identity(row), in: table.wireName)
+      }
       if case .update = outcome, old == nil, !batch.isLast, table.mergeType == .keepBoth {
         updated.insert(identities.fingerprints[row])
       }

@@ -35,6 +35,7 @@ extension LocalStore {
             start = .now
             try groups.begin(session, report)
             try store.seal(session, checkCancellation: checkCancellation)
+            session.undecidedReferrers = []
             try groups.apply(session, &report) { applied in
               if told.insert(applied.hash).inserted { onApplied(applied) }
             }

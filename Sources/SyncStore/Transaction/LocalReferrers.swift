@@ -7,7 +7,7 @@ import SyncModel
 /// A row that is only hidden is not deleted; what refers to it stays as it is.
 final class LocalReferrers {
   let session: StoreSession
-  private var found: [Referrer] = []
+  private var found: [LocalReferrer] = []
   private var followed: Set<Step> = []
   /// The keys of rows whose foreign keys are a part of their keys, by their former keys.
   private var newKeys: [Row: [Value]] = [:]
@@ -26,29 +26,9 @@ final class LocalReferrers {
     var key: [Value]
   }
 
-  /// A row that refers to another one.
-  struct Referrer {
-    var key: [Value]
-    var reference: LocalReference
-    /// The values by which it refers.
-    var values: [Value]
-    /// The values to which it refers.
-    var referred: [Value]
-    var target: Target
-  }
-
-  /// What becomes of the row to which another one refers.
-  enum Target {
-    case deleted
-    /// It gets other values, or lives on as this row, which may get a number in the meantime.
-    case updated(RowKey, newNumber: () -> Int64?)
-    /// It is the same row under another key.
-    case moved(RowKey)
-  }
-
   init(_ session: StoreSession) { self.session = session }
 
-  func add(_ referrer: Referrer) { found.append(referrer) }
+  func add(_ referrer: LocalReferrer) { found.append(referrer) }
 
   /// Does what the foreign keys prescribe for what was found. Must be called after the rows are
   /// written.
@@ -57,6 +37,7 @@ final class LocalReferrers {
     for referrer in found {
       let reference = referrer.reference
       switch referrer.target {
+      case .deleted where session.mayBringRowsBack: session.undecidedReferrers?.append(referrer)
       case .deleted:
         guard try !isThere(referrer.referred, reference) else { continue }
         deletions[reference, default: []].append(referrer.key)
@@ -80,6 +61,25 @@ final class LocalReferrers {
     try carryRefused()
   }
 
+  /// Follows the rows that had left their tables when policies had not decided yet. Must be called
+  /// when they have, and the rows that they bring back are in their tables.
+  func followUndecided() throws {
+    let waiting = session.undecidedReferrers ?? []
+    session.undecidedReferrers = nil
+    for var referrer in waiting {
+      let reference = referrer.reference
+      // Another foreign key may have changed it meanwhile.
+      guard
+        try values(
+          of: reference.columns, in: reference.child, reference.childKey, referrer.key)
+          == referrer.values, let target = try target(of: referrer.row)
+      else { continue }
+      referrer.target = target
+      add(referrer)
+    }
+    try follow()
+  }
+
   /// Does what the foreign keys prescribe for what refers to rows that are about to be deleted.
   func follow(deletionOf keys: [[Value]], of table: TableSchema) throws {
     try follow(deletionOf: keys, of: table.name, table.keyColumns)
@@ -87,6 +87,28 @@ final class LocalReferrers {
   }
 
   // MARK: - Rows
+
+  /// Returns what has become of a row that was in its table; `nil` if it is only hidden, or nothing
+  /// is known of it.
+  func target(of row: RowKey) throws -> LocalReferrer.Target? {
+    let access = try session.access(row.table)
+    if try access.shown(row.identity) != nil { return .moved(row) }
+    var last = row
+    var seen: Set<RowKey> = [row]
+    while let identity = try session.keptRows.row(last)?.movedTo {
+      last = RowKey(table: row.table, identity: identity)
+      guard seen.insert(last).inserted else { return nil }
+      if try access.shown(identity) != nil { return .updated(last) { nil } }
+    }
+    switch try session.keptRows.row(last)?.reason {
+    case .parked(.parentDeleted): return .deleted
+    // It exists, also if an edit has revived it.
+    case .parked(let reason) where reason != .deleted: return nil
+    default:
+      let state = try access.stamps.state(of: access.fingerprint(last.identity))
+      return state?.existence == .deleted ? .deleted : nil
+    }
+  }
 
   /// Returns the local values by which a foreign key refers to a row; `nil` if its table does not
   /// show the row.
@@ -310,6 +332,9 @@ final class LocalReferrers {
 }
 
 extension StoreSession {
+  /// Whether policies may yet bring rows back that have left their tables.
+  var mayBringRowsBack: Bool { undecidedReferrers != nil && !conflicts.rebirths.isEmpty }
+
   /// Returns the foreign keys of data that stays on this device, by the folded name of the table to
   /// which they refer.
   func localReferences() throws -> [SQLName: [LocalReference]] {

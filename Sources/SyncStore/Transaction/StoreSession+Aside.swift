@@ -1,12 +1,43 @@
 import GRDB
 import SyncModel
 
-/// Values of columns that stay on this device, for rows that no longer existed when the store's
-/// content was exchanged.
+/// Values of columns that stay on this device, for rows that are not in their tables and may come
+/// back: hidden rows, rows whose deletion is in conflict with an edit, and rows that no longer
+/// existed when the store's content was exchanged.
 ///
 /// A row that comes back gets its values at once, in the transaction that brings it: otherwise
 /// values typed since would be lost.
 extension StoreSession {
+  /// Sets aside the values of the columns that stay on this device, of a row that is about to leave
+  /// its table. References by numbers are lost: the row to which one leads may get another number
+  /// meanwhile.
+  ///
+  /// - Parameter values: What ``TableAccess/localValues(_:)`` returns.
+  func setAside(_ values: [Value], of row: RowKey) throws {
+    let table = schema[row.table]
+    let numbers = try localReferences().values.joined().filter {
+      $0.isColumn && $0.child.isSame(as: table.name)
+        && schema.table(named: $0.parent)?.containsNumber($0.parentColumns) ?? true
+    }.flatMap(\.columns)
+    for (column, value) in zip(table.excludedColumns.sorted(), values)
+    where !numbers.contains(where: column.isSame(as:)) {
+      try aside.store(value, in: column, of: row.identity, in: table.wireName)
+    }
+  }
+
+  /// Removes the values of rows that no policy has brought back. Must be called when policies have
+  /// decided.
+  func settleUndecidedAside() throws {
+    for row in undecidedAside {
+      let access = try access(row.table)
+      guard try access.shown(row.identity) == nil,
+        try access.stamps.state(of: access.fingerprint(row.identity))?.existence == .deleted
+      else { continue }
+      try aside.removeAll(of: row.identity, in: access.table.wireName)
+    }
+    undecidedAside = []
+  }
+
   /// Puts back the values that were set aside for a row that has just been inserted.
   ///
   /// - Parameter key: The values that name the row in statements.

@@ -43,6 +43,11 @@ final class StoreSession {
   var uncomparedTables: Set<Int>?
   /// The result of ``localReferences()``; `nil` until they are first asked for.
   var knownLocalReferences: [SQLName: [LocalReference]]?
+  /// What refers to rows that have left their tables while policies may bring rows back
+  /// (``LocalReferrers/followUndecided()``); `nil` unless policies decide later in this transaction.
+  var undecidedReferrers: [LocalReferrer]?
+  /// The rows whose local values are set aside only because a policy may bring the rows back.
+  var undecidedAside: Set<RowKey> = []
   /// ``areKeysHeld()``, once that has been asked.
   var knownHoldingKeys: Bool?
   private let statements: StatementCache

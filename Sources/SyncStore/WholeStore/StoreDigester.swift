@@ -181,11 +181,3 @@ struct StoreDigester {
     bytes.append(contentsOf: session.clients.client(stamp.client).bits.bytes)
   }
 }
-
-extension ColumnSchema {
-  /// Returns a stored value as the column stores it now: the type of the column may have changed
-  /// since, on another device before it stored the value.
-  fileprivate func inPresentForm(_ value: Value) -> Value {
-    if case .key = domain { value } else { value.converted(to: affinity) }
-  }
-}

@@ -43,6 +43,8 @@ final class FleetDevice {
   var held: [SyncChangeSet] = [] { didSet { expected = nil } }
   /// The rows of which the device has kept back an edit after some synchronization.
   var everHeld: Set<OracleKey> = []
+  /// The values of excluded columns of rows that are hidden.
+  var hiddenDrafts: [OracleKey: FleetDrafts.Draft] = [:]
   /// The rows before the last synchronization, as programs had left them.
   private(set) var edited: [OracleKey: [SQLName: Value]] = [:]
   /// The rows shown after the last synchronization.

@@ -37,6 +37,8 @@ package struct FleetFailure: Hashable, Sendable, Error {
     case loose
     /// A row of an excluded table has not followed the row to which it refers.
     case marks
+    /// A value of an excluded column has not stayed with its row.
+    case drafts
     /// Change sets were undone, and other rows are shown than before.
     case undone
     /// A statement has another result than without our triggers.

@@ -22,6 +22,8 @@ struct FleetInvariants {
     // Migrations rename what the tables refer to, and then no program edits them.
     let hasMarks = !plan.schema.markTables.isEmpty && plan.migrations.isEmpty
     let marks = hasMarks ? try FleetMarks(device) : nil
+    let hasDrafts = plan.schema.tables.contains { $0.columns.contains(where: \.isLocal) }
+    let drafts = hasDrafts && plan.migrations.isEmpty ? try FleetDrafts(device) : nil
     do {
       isIdle = try await device.synchronize(salt: salt, extent, killedAfter: point)
     } catch let failure as FleetFailure {
@@ -49,6 +51,7 @@ struct FleetInvariants {
     try device.noteHeld { world.ledger.changeSets }
     try checkAgainstOracle(device)
     if let marks { try checkMarks(of: device, since: marks) }
+    if let drafts { try checkDrafts(of: device, since: drafts) }
     // What is found by sending is not applied, so it has no reason to wait.
     if extent != .sending { try checkWaiting(device) }
     try checkFile(device)
@@ -61,6 +64,16 @@ struct FleetInvariants {
     let faults = try FleetMarks(device).faults(since: former, hidden: Set(hidden.keys))
     guard faults.isEmpty else {
       throw FleetFailure(.marks, "device \(device.number): \(faults.joined(separator: "\n  "))")
+    }
+  }
+
+  /// Checks that the values of excluded columns have stayed with their rows.
+  private func checkDrafts(of device: FleetDevice, since former: FleetDrafts) throws {
+    let hidden = device.expected?.hidden ?? [:]
+    let faults = try FleetDrafts(device).faults(
+      since: former, hidden: &device.hiddenDrafts, isHidden: { hidden[$0] != nil }, device.state)
+    guard faults.isEmpty else {
+      throw FleetFailure(.drafts, "device \(device.number): \(faults.joined(separator: "\n  "))")
     }
   }
 
