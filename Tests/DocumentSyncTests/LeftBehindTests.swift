@@ -121,6 +121,9 @@ struct LeftBehindTests {
     try await fleet[0].reset()
     _ = try await settle([fleet[0], fleet[1]])
     #expect(try fleet[1].notes().allSatisfy { !$0.hasPrefix("x=") })
+    let error = await syncError { try await fleet[2].synchronize() }
+    #expect(error?.code == .clientRemoved)
+    try StoreRecords(fleet[2].store).noteRejoins()
     try await fleet[2].synchronize()
     _ = try await settle(fleet.managers, rounds: 3)
     #expect(try fleet[1].notes().contains("x=unaware"))
