@@ -14,7 +14,7 @@ struct WholeStoreUpload {
   let context: OperationContext
 
   func run() throws -> WholeStoreDescription {
-    try run { false }
+    try run(isFirst: false) { false }
   }
 
   /// Uploads the first whole store of a document, or of a generation of it. Edits that no change set
@@ -22,7 +22,7 @@ struct WholeStoreUpload {
   /// one, those that were made since stay on this device.
   func begin() throws {
     do {
-      _ = try run { try !hasWholeStore() && store.forgetHeldEdits() }
+      _ = try run(isFirst: true) { try !hasWholeStore() && store.forgetHeldEdits() }
     } catch let error as StoreError where error.code == .unpublishedEdits {
       guard try hasWholeStore(), try !store.heldEdits().isEmpty else { throw error }
     }
@@ -33,9 +33,13 @@ struct WholeStoreUpload {
     return try !steps.candidates(GenerationFile(of: store.binding)).isEmpty
   }
 
-  /// - Parameter forgetHeld: Forgets the edits that no change set can carry, if that is right. Returns
-  ///   whether there were any.
-  private func run(_ forgetHeld: () throws -> Bool) throws -> WholeStoreDescription {
+  /// - Parameters:
+  ///   - isFirst: Whether other devices wait for the whole store.
+  ///   - forgetHeld: Forgets the edits that no change set can carry, if that is right. Returns whether
+  ///     there were any.
+  private func run(
+    isFirst: Bool, _ forgetHeld: () throws -> Bool
+  ) throws -> WholeStoreDescription {
     var attempt = 1
     var before: VersionVector.Entry?
     while true {
@@ -63,8 +67,11 @@ struct WholeStoreUpload {
           .unpublishedEdits, operation: context.verb, path: store.path,
           message: "The copy of the database was not uploaded: new edits came in at each of "
             + "\(Self.attempts) attempts.",
-          remedy: "Try again when no program writes to the store for a moment. Your edits are "
-            + "synchronized as always.",
+          remedy: isFirst
+            ? "No other device can synchronize until this one has uploaded it. Let no program write to "
+              + "the store for a moment, then run \(.synchronize)."
+            : "Try again when no program writes to the store for a moment. Your edits are "
+              + "synchronized as always.",
           detail: error.detail, underlying: error)
       }
     }

@@ -25,68 +25,6 @@ struct LocalEdits {
     var detail: String?
   }
 
-  /// Sets cells, by logical values, in a row that is shown. Leaves cells alone that have the value
-  /// already. Throws ``Refusal``.
-  func set(_ cells: [Cell], of row: RowKey) throws {
-    let access = try session.access(row.table)
-    guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
-      throw Refusal(message: "The row does not exist.")
-    }
-    let wanted = try cells.filter { try !has($0, row, shown.values, access.table) }
-    let local = try wanted.map { (column: $0.column, value: try localValue($0, access.table)) }
-    guard !local.isEmpty else { return }
-    try atomically {
-      let statement = try access.update(local.map(\.column))
-      for (index, value) in (local.map(\.value) + key).enumerated() {
-        statement.bind(value, at: index + 1)
-      }
-      try session.write(statement)
-      guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
-        throw Refusal(message: "The row would be gone.")
-      }
-      let written = Set(local.map(\.column))
-      try checkReferences(of: row, at: key, after.values, access.table, concerning: written)
-      if refusesLosingReferrers {
-        let names = Set(written.map { access.table.columns[$0].name })
-        try checkReferrers(
-          to: ShownRow(key: key, values: shown.values), shown.localKey, access.table, by: names,
-          isGone: true)
-      }
-      let named = try localKey(of: after, access.table)
-      let plain = try plainCells(wanted, of: access.table, key: named)
-      try checkPlain(Set(plain.map(\.column)), of: after.values, access.table)
-      var columns = ColumnSet()
-      for cell in local { columns.formUnion(ColumnSet(cell.column)) }
-      try log(
-        .update, key: named, mask: columns.mask, access.table,
-        further: access.table.baseColumns.map {
-          (CaptureTriggers.Column.old($0), shown.values[$0])
-        })
-      let others = session.writtenPlainCells[row, default: []].filter {
-        !written.contains($0.column)
-      }
-      session.writtenPlainCells[row] = (others + plain).isEmpty ? nil : others + plain
-      access.changes.note(.updated, key)
-    }
-  }
-
-  /// Whether a row that is shown has a cell already. The key of a row here may be a plain value as
-  /// well: the two are different.
-  private func has(
-    _ cell: Cell, _ row: RowKey, _ shown: [Value], _ table: TableSchema
-  ) throws -> Bool {
-    guard try localValue(cell, table) == shown[cell.column] else { return false }
-    guard case .key = table.columns[cell.column].domain else { return true }
-    let isKeptPlain =
-      try session.keptRows.row(row)?.cells.contains {
-        $0.column == cell.column && $0.value == shown[cell.column]
-      } == true
-    let current =
-      isKeptPlain
-      ? shown[cell.column] : try session.exported(shown[cell.column], table.columns[cell.column])
-    return (current.kind == .identity) == (cell.value.kind == .identity)
-  }
-
   /// Inserts a row that is not shown, under its identity.
   ///
   /// - Parameter time: The time of the edit, in milliseconds since 1970; `nil` for now.
@@ -176,7 +114,7 @@ struct LocalEdits {
   }
 
   /// Returns the cells with plain values that are keys of rows here.
-  private func plainCells(
+  func plainCells(
     _ cells: [Cell], of table: TableSchema, key: [Value]
   ) throws -> [StoreSession.PlainCell] {
     try cells.filter { cell in
@@ -189,7 +127,7 @@ struct LocalEdits {
 
   /// Refuses foreign keys with a plain value: it refers to no row, though a row here has that
   /// number.
-  private func checkPlain(_ plain: Set<Int>, of values: [Value], _ table: TableSchema) throws {
+  func checkPlain(_ plain: Set<Int>, of values: [Value], _ table: TableSchema) throws {
     for key in table.foreignKeys where key.isEnforced && !plain.isDisjoint(with: key.columns) {
       if key.columns.contains(where: { values[$0] == .null }) { continue }
       let parent = session.schema[key.parent].name
@@ -327,7 +265,7 @@ struct LocalEdits {
     return table.identityPositions.map { row.values[$0] }
   }
 
-  private func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
+  func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
     let column = table.columns[cell.column]
     guard let value = try session.imported(cell.value, column) else {
       throw Refusal(message: "The row that \(quoted(column.name)) refers to does not exist.")
@@ -339,7 +277,7 @@ struct LocalEdits {
   }
 
   /// Checks the references of a row, at once or at the end of several edits.
-  private func checkReferences(
+  func checkReferences(
     of row: RowKey, at key: [Value], _ values: [Value], _ table: TableSchema,
     concerning columns: Set<Int>
   ) throws {
@@ -380,7 +318,7 @@ struct LocalEdits {
   ///   - columns: The columns by which they may refer to it; `nil` for all.
   ///   - isGone: Whether it is deleted, or has other values, already. Then another row may have the values by which
   ///     they refer to it.
-  private func checkReferrers(
+  func checkReferrers(
     to shown: ShownRow, _ localKey: Int64?, _ table: TableSchema, by columns: Set<SQLName>? = nil,
     isGone: Bool = false
   ) throws {

@@ -9,20 +9,37 @@ import SyncModel
 /// values typed since would be lost.
 extension StoreSession {
   /// Sets aside the values of the columns that stay on this device, of a row that is about to leave
-  /// its table. References by numbers are lost: the row to which one leads may get another number
-  /// meanwhile.
+  /// its table. A reference by a number is stored as the identity of the other row, which may get
+  /// another number meanwhile.
   ///
   /// - Parameter values: What ``TableAccess/localValues(_:)`` returns.
   func setAside(_ values: [Value], of row: RowKey) throws {
     let table = schema[row.table]
-    let numbers = try localReferences().values.joined().filter {
-      $0.isColumn && $0.child.isSame(as: table.name)
-        && schema.table(named: $0.parent)?.containsNumber($0.parentColumns) ?? true
-    }.flatMap(\.columns)
-    for (column, value) in zip(table.excludedColumns.sorted(), values)
-    where !numbers.contains(where: column.isSame(as:)) {
-      try aside.store(value, in: column, of: row.identity, in: table.wireName)
+    let parents = try parentsByNumber(of: table)
+    for (column, value) in zip(table.excludedColumns.sorted(), values) {
+      var stored = value
+      if let parent = parents[column.folded], value != .null {
+        guard let parent, let number = Value.referredKey(value),
+          let referred = try access(parent.id).identity(ofKeyInUse: number)
+        else { continue }
+        stored = .blob(referred.bytes)
+      }
+      try aside.store(stored, in: column, of: row.identity, in: table.wireName)
     }
+  }
+
+  /// Returns the tables to which excluded columns refer by numbers, by the folded names of the
+  /// columns; `nil` for columns whose values cannot be stored.
+  private func parentsByNumber(of table: TableSchema) throws -> [SQLName: TableSchema?] {
+    var parents: [SQLName: TableSchema?] = [:]
+    for reference in try localReferences().values.joined()
+    where reference.isColumn && reference.child.isSame(as: table.name) {
+      let parent = schema.table(named: reference.parent)
+      if let parent, !parent.containsNumber(reference.parentColumns) { continue }
+      let isKey = parent?.localKey.map { reference.parentColumns == [$0] } ?? false
+      for column in reference.columns { parents[column.folded] = .some(isKey ? parent : nil) }
+    }
+    return parents
   }
 
   /// Removes the values of rows that no policy has brought back. Must be called when policies have
@@ -45,8 +62,14 @@ extension StoreSession {
     let access = try access(row.table)
     let table = access.table
     guard !table.excludedColumns.isEmpty else { return }
-    for (column, value) in try aside.values(of: row.identity, in: table.wireName)
-    where table.excludedColumns.contains(column) {
+    let stored = try aside.values(of: row.identity, in: table.wireName)
+    let parents = stored.isEmpty ? [:] : try parentsByNumber(of: table)
+    for (column, value) in stored where table.excludedColumns.contains(column) {
+      var value = value
+      if let parent = parents[column.folded], let parent, case .blob(let identity) = value {
+        let referred = try self.access(parent.id).shown(RowIdentity(bytes: identity))
+        value = referred?.localKey.map { .integer($0) } ?? .null
+      }
       guard try putBack(value, column, key, access) else { continue }
       try aside.remove(column, of: row.identity, in: table.wireName)
     }
