@@ -13,13 +13,17 @@ import Testing
   private func devices(_ count: Int = 2, key: String) throws -> [Device] {
     var configuration = StoreConfiguration()
     configuration.excludedColumns = ["note": ["draft"]]
+    if key == Self.declared { configuration.identities = ["note": .columns(["t"])] }
     return try scratch.devices(
       count,
-      "CREATE TABLE note (\(key), t TEXT, u TEXT UNIQUE, draft TEXT DEFAULT 'none');"
+      "CREATE TABLE note (\(key), t TEXT NOT NULL, u TEXT UNIQUE, draft TEXT DEFAULT 'none');"
+        + (key == Self.declared ? "CREATE UNIQUE INDEX note_t ON note (t);" : "")
         + "INSERT INTO note (t, u) VALUES ('one', 'v')", configuration: configuration)
   }
 
   private static let keys = ["id INTEGER PRIMARY KEY", "id TEXT PRIMARY KEY NOT NULL DEFAULT 'k'"]
+  /// A key beside which the column “t” identifies the rows.
+  private static let declared = "id INTEGER PRIMARY KEY NOT NULL"
 
   private func expectSound(_ devices: [Device]) throws {
     for device in devices {
@@ -30,7 +34,7 @@ import Testing
   }
 
   /// Another row takes a unique value, and gives it up.
-  @Test(arguments: keys)
+  @Test(arguments: keys + [declared])
   func aHiddenRowKeepsThem(key: String) throws {
     let devices = try devices(key: key)
     try devices[1].run("UPDATE note SET u = 'w', draft = 'mine'")

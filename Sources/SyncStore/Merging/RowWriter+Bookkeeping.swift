@@ -48,8 +48,7 @@ extension RowWriter {
       }
       if row.wasKept { try session.keptRows.remove(row.key) }
       if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
-        let key = try row.localKey.map { [.integer($0)] } ?? writtenKey(of: row, table)
-        try session.putBackAside(into: row.key, key: key)
+        try session.putBackAside(into: row.key, key: writtenKey(of: row, table))
       }
       let kept = try kept(row, table)
       row.state.isKept = kept != nil
@@ -69,9 +68,10 @@ extension RowWriter {
     try freeNeedlessKeys()
   }
 
-  /// Returns the local values of the key columns with which a row was written.
+  /// Returns the values that name a row in statements, as it was written.
   func writtenKey(of row: WorkingRow, _ table: TableSchema) throws -> [Value] {
-    try table.identityPositions.map {
+    if table.identity == .surrogate { return [row.localKey.map { .integer($0) } ?? .null] }
+    return try table.identityPositions.map {
       try set.local(row.shownValue($0) ?? .null, table.columns[$0])
     }
   }

@@ -246,9 +246,7 @@ final class RowWriter {
     try statement.withBound(values[...]) { try session.write(statement) }
     let table = access.table
     try changed(table).note(
-      .inserted,
-      table.identity == .surrogate
-        ? [row.localKey.map { .integer($0) } ?? .null] : writtenKey(of: row, table))
+      .inserted, writtenKey(of: row, table))
   }
 
   /// Writes the columns that differ, except those that are left alone. Returns false if there are
