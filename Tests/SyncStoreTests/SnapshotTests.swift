@@ -58,6 +58,98 @@ import Testing
     try devices[0].checkIntegrity()
   }
 
+  @Test(arguments: ["wal", "delete"])
+  func aSealedSnapshotIsMadeWhileAnotherProgramMakesEdits(mode: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      PRAGMA journal_mode = \(mode);
+      CREATE TABLE a (id TEXT PRIMARY KEY, n INTEGER);
+      CREATE TABLE b (id TEXT PRIMARY KEY, n INTEGER);
+      WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 3000)
+      INSERT INTO a SELECT n, 0 FROM i;
+      INSERT INTO b SELECT id, 0 FROM a;
+      """, options: .patient)
+    let client = devices[0].store.binding.client
+    let editor = Writer(
+      path: devices[0].path,
+      statement: """
+        BEGIN IMMEDIATE;
+        UPDATE a SET n = n + 1 WHERE id LIKE '1_'; UPDATE b SET n = n + 1 WHERE id LIKE '1_';
+        COMMIT
+        """)
+    editor.start()
+    var copied: [(number: UInt64, n: String)] = []
+    for number in 1...8 {
+      let copy = scratch.path + "/copy\(number).db"
+      let snapshot = try devices[0].store.sealedSnapshot(to: copy)
+      let program = try Program(copy)
+      #expect(try program.rows("PRAGMA integrity_check") == ["ok"])
+      #expect(
+        try program.rows("SELECT count(*) FROM a JOIN b USING (id) WHERE a.n <> b.n") == ["0"])
+      let greatest = try program.rows("SELECT max(n) FROM a")
+      copied.append((snapshot.vector.number(of: client), greatest[0]))
+    }
+    try editor.stop()
+    #expect(Set(copied.map(\.n)).count > 1)
+    // Each has what the change sets contain that it names, and no more.
+    let sets = try devices[0].outgoing()
+    var applied = 0
+    for (number, n) in copied {
+      _ = try devices[1].store.apply(Array(sets.prefix(Int(number)).dropFirst(applied)))
+      applied = Int(number)
+      #expect(try devices[1].rows("SELECT max(n) FROM a") == [n])
+    }
+    try devices[0].checkIntegrity()
+  }
+
+  /// The program makes its edits between the sealing and the copying.
+  @Test(arguments: [1, 10, 1_000])
+  func editsThatComeAtOnceAfterTheSealingAreSealedToo(count: Int) throws {
+    let devices = try scratch.devices(1, "CREATE TABLE t (k INTEGER PRIMARY KEY)")
+    let program = try Program(devices[0].path)
+    try program.run("PRAGMA busy_timeout = 0")
+    var made = 0
+    func edit() throws {
+      guard made < count else { return }
+      do {
+        try program.run("INSERT INTO t VALUES (NULL)")
+        made += 1
+      } catch {
+        // The store is at work.
+      }
+    }
+    let copy = scratch.path + "/copy.db"
+    func snapshot() throws -> StoreSnapshot {
+      try devices[0].store.sealedSnapshot(to: copy, checkCancellation: edit)
+    }
+    if count == 1_000 {
+      #expect { try snapshot() } throws: { ($0 as? StoreError)?.code == .unpublishedEdits }
+      #expect(!FileManager.default.fileExists(atPath: copy))
+    } else {
+      let snapshot = try snapshot()
+      #expect(made == count)
+      #expect(try Program(copy).rows("SELECT count(*) FROM t") == ["\(count)"])
+      #expect(
+        snapshot.vector.number(of: devices[0].store.binding.client)
+          == UInt64(try devices[0].store.sealedChangeSets().count))
+    }
+    try devices[0].checkIntegrity()
+  }
+
+  /// Changes would be lost to devices that join from the copy.
+  @Test func prepareIsCalledBeforeEditsAreSealed() throws {
+    struct Stop: Error {}
+    let devices = try scratch.devices(1, "CREATE TABLE t (k TEXT PRIMARY KEY)")
+    try devices[0].run("INSERT INTO t VALUES ('x')")
+    let copy = scratch.path + "/copy.db"
+    #expect(throws: Stop.self) {
+      try devices[0].store.sealedSnapshot(to: copy) { throw Stop() }
+    }
+    #expect(try devices[0].store.sealedChangeSets().isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: copy))
+  }
+
   @Test func unpublishedEditsRefuseASnapshot() throws {
     let devices = try scratch.devices(1, "CREATE TABLE t (k TEXT PRIMARY KEY)")
     let copy = scratch.path + "/copy.db"

@@ -5,16 +5,36 @@ import SyncStore
 /// Uploads a whole store between two synchronizations: the first publishes
 /// local edits, the second announces the upload.
 struct WholeStoreUpload {
-  /// The most attempts, if new edits prevent the upload.
-  private static let attempts = 5
-
   let store: LocalStore
   let directory: any SharedDirectory
   let turns: SyncTurns
   let context: OperationContext
 
+  /// The most attempts, if a program makes a table again meanwhile.
+  private static let attempts = 3
+
   func run() throws -> WholeStoreDescription {
-    try run { false }
+    var attempt = 1
+    while true {
+      _ = try pass.run()
+      do {
+        let uploaded = try upload()
+        _ = try pass.run()
+        return uploaded
+      } catch let error as StoreError
+        where error.code == .unpublishedEdits && attempt < Self.attempts
+      {
+        attempt += 1
+      }
+    }
+  }
+
+  private func upload() throws -> WholeStoreDescription {
+    let files = SharedFiles(directory, context: context)
+    files.expectRoot(store.binding)
+    return try files.publishing(for: store) {
+      try WholeStoreSteps(files).uploadWithEdits(of: store, turns: turns)
+    }
   }
 
   /// Uploads the first whole store of a document, or of a generation of it. Edits that no change set
@@ -22,52 +42,34 @@ struct WholeStoreUpload {
   /// one, those that were made since stay on this device.
   func begin() throws {
     do {
-      _ = try run { try !hasWholeStore() && store.forgetHeldEdits() }
+      try runForgettingHeldEdits()
     } catch let error as StoreError where error.code == .unpublishedEdits {
-      guard try hasWholeStore(), try !store.heldEdits().isEmpty else { throw error }
+      if try hasWholeStore() {
+        guard try !store.heldEdits().isEmpty else { throw error }
+        return
+      }
+      throw SyncError(
+        .unpublishedEdits, operation: context.verb, path: store.path,
+        message: error.message + " No other device can synchronize until this one has uploaded its "
+          + "first copy of the database.",
+        remedy: error.remedy, detail: error.detail, underlying: error)
+    }
+  }
+
+  private func runForgettingHeldEdits() throws {
+    while true {
+      do {
+        _ = try run()
+        return
+      } catch let error as StoreError where error.code == .unpublishedEdits {
+        guard try !hasWholeStore() && store.forgetHeldEdits() else { throw error }
+      }
     }
   }
 
   private func hasWholeStore() throws -> Bool {
     let steps = WholeStoreSteps(SharedFiles(directory, context: context))
     return try !steps.candidates(GenerationFile(of: store.binding)).isEmpty
-  }
-
-  /// - Parameter forgetHeld: Forgets the edits that no change set can carry, if that is right. Returns
-  ///   whether there were any.
-  private func run(_ forgetHeld: () throws -> Bool) throws -> WholeStoreDescription {
-    var attempt = 1
-    var before: VersionVector.Entry?
-    while true {
-      _ = try pass.run()
-      if attempt == 1 { before = try store.head() }
-      do {
-        let files = SharedFiles(directory, context: context)
-        files.expectRoot(store.binding)
-        let uploaded = try files.publishing(for: store) {
-          try WholeStoreSteps(files).upload(store)
-        }
-        _ = try pass.run()
-        return uploaded
-      } catch let error as StoreError
-        where error.code == .unpublishedEdits
-      {
-        if try forgetHeld() { continue }
-        guard attempt == Self.attempts else {
-          attempt += 1
-          continue
-        }
-        // Otherwise the store waits for others, as the error reports.
-        guard try store.head() != before else { throw error }
-        throw SyncError(
-          .unpublishedEdits, operation: context.verb, path: store.path,
-          message: "The copy of the database was not uploaded: new edits came in at each of "
-            + "\(Self.attempts) attempts.",
-          remedy: "Try again when no program writes to the store for a moment. Your edits are "
-            + "synchronized as always.",
-          detail: error.detail, underlying: error)
-      }
-    }
   }
 
   private var pass: SyncPass {

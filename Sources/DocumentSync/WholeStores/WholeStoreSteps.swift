@@ -61,10 +61,34 @@ struct WholeStoreSteps {
   /// Throws ``StoreError`` `unpublishedEdits` if there are any, and
   /// `storeDamaged` if no device could join from the snapshot.
   func upload(_ store: LocalStore) throws -> WholeStoreDescription {
+    try upload(store) {
+      try store.snapshot(
+        to: $0, checkCancellation: context.checkCancellation, onProgress: context.count(bytes:of:))
+    }
+  }
+
+  /// Does the same while other programs may make edits: seals and publishes them first.
+  func uploadWithEdits(
+    of store: LocalStore, turns: SyncTurns
+  ) throws -> WholeStoreDescription {
+    try upload(store) { path in
+      let snapshot = try store.sealedSnapshot(
+        to: path, checkCancellation: context.checkCancellation,
+        onProgress: context.count(bytes:of:), prepare: files.confirmRoot)
+      // Devices that join from the copy count them as applied: the others must get them, too.
+      let own = OwnChangeSets(session: SyncSession(files: files, store: store))
+      try own.publish(OwnChangeSets.Sealed(outbox: try store.outbox()), turns: turns)
+      return snapshot
+    }
+  }
+
+  private func upload(
+    _ store: LocalStore, _ makeSnapshot: (_ path: String) throws -> StoreSnapshot
+  ) throws -> WholeStoreDescription {
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
     do {
-      let written = try upload(store, by: siblings)
+      let written = try upload(store, by: siblings, makeSnapshot)
       try siblings.removeAll()
       context.send(.wholeStoreUploaded(description(written)))
       return description(written)
@@ -75,13 +99,12 @@ struct WholeStoreSteps {
   }
 
   private func upload(
-    _ store: LocalStore, by siblings: LocalSiblings
+    _ store: LocalStore, by siblings: LocalSiblings,
+    _ makeSnapshot: (_ path: String) throws -> StoreSnapshot
   ) throws -> WholeStoreFile.Checked {
     let binding = store.binding
     context.begin(.snapshot)
-    let snapshot = try store.snapshot(
-      to: siblings.temporary("snapshot"), checkCancellation: context.checkCancellation,
-      onProgress: context.count(bytes:of:))
+    let snapshot = try makeSnapshot(siblings.temporary("snapshot"))
     let commands = try CommandState.read(from: store).commands
     let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
     let last = try files.listIfPresent(

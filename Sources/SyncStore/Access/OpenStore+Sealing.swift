@@ -8,16 +8,51 @@ extension OpenStore {
   func sealUnreported(
     checkCancellation: @escaping () throws -> Void,
     onProgress: @escaping WorkProgress = { _, _ in },
-    prepare: () throws -> Void = {}
+    refusesRemadeTables: Bool = false, prepare: () throws -> Void = {}
   ) throws -> SealReport {
     guard try read({ try Sealing.isDue($0) }) else { return SealReport() }
     try prepare()
     return try passingOverTriggers {
-      try write {
-        try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
+      try write { session in
+        if refusesRemadeTables, let remade = try session.remadeTables().first {
+          throw StoreError(
+            .unpublishedEdits, path: path,
+            message: "A program has made the table \(quoted(remade.table.name)) again. It is not "
+              + "compared with its former rows yet.",
+            remedy: "Synchronize the store, then try again.")
+        }
+        return try seal(session, work: WorkCount(onProgress), checkCancellation: checkCancellation)
       }
     }
   }
+
+  /// Seals the edits, and runs `body` in a transaction that only reads, on the state right after that.
+  /// Other programs may write while `body` runs, in WAL mode; in rollback mode their commits wait.
+  ///
+  /// A program can make an edit between the two transactions, although the time is short: then the
+  /// edits are sealed again. Returns `nil` if that happens at each of ``sealingAttempts`` attempts.
+  /// Throws `unpublishedEdits` if a program has made a table again: a synchronization compares it
+  /// first.
+  func readSealed<Result>(
+    checkCancellation: @escaping () throws -> Void, prepare: () throws -> Void,
+    _ body: (StoreSession) throws -> Result
+  ) throws -> Result? {
+    for _ in 1...Self.sealingAttempts {
+      try sealUnreported(
+        checkCancellation: checkCancellation, refusesRemadeTables: true, prepare: prepare)
+      try checkCancellation()
+      let result: Result?? = try connection.use { database in
+        try readIfCurrent(database) { session in
+          guard try session.tablesWithEdits().isEmpty else { return nil }
+          return try body(session)
+        }
+      }
+      if case .some(.some(let result)) = result { return result }
+    }
+    return nil
+  }
+
+  private static let sealingAttempts = 50
 
   /// Seals within a transaction: see ``Sealing``. The session has the warnings.
   @discardableResult

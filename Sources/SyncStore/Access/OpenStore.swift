@@ -159,7 +159,9 @@ final class OpenStore: Sendable {
     return try connection.use { try readIfCurrent($0, body) } ?? write(body)
   }
 
-  private func readIfCurrent<Result>(
+  /// Runs `body` in a transaction that only reads. Returns `nil`, without running it, if bookkeeping
+  /// has to be renewed first.
+  func readIfCurrent<Result>(
     _ database: Database, _ body: (StoreSession) throws -> Result
   ) throws -> Result? {
     try database.transaction(.deferred, .rollback) {

@@ -24,11 +24,13 @@ enum DatabaseCopy {
     {
       try FileManager.default.removeItem(atPath: path)
       try StoreFileMode.makeFile(at: path, like: store)
-      try copyPages(database, to: path, checkCancellation)
+      try writePages(database, to: path, checkCancellation)
     }
   }
 
-  private static func copyPages(
+  /// Copies all pages of a database, also the free ones, to a path where ``StoreFileMode`` has created
+  /// an empty file. Within a transaction that reads, copies the state that the transaction sees.
+  static func writePages(
     _ database: Database, to path: String, _ checkCancellation: @escaping () throws -> Void
   ) throws {
     let copy = try DatabaseQueue(path: path)

@@ -20,13 +20,35 @@ extension LocalStore {
     to destination: String, checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> StoreSnapshot {
+    try snapshot(to: destination, .published, checkCancellation, onProgress)
+  }
+
+  /// Seals the edits, and writes a copy of the store as it is then, as
+  /// ``snapshot(to:checkCancellation:onProgress:)`` does. Other programs may make edits all the time:
+  /// the copy has those that were sealed, and no others.
+  ///
+  /// Change sets that the copy contains may not be published: publish them before the copy.
+  ///
+  /// Throws `unpublishedEdits` if other programs make edits without any pause, or if there are edits
+  /// that no change set can carry.
+  ///
+  /// - Parameter prepare: Called before edits are sealed. If it throws, the error is passed on.
+  package func sealedSnapshot(
+    to destination: String, checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }, prepare: @escaping () throws -> Void = {}
+  ) throws -> StoreSnapshot {
+    try snapshot(to: destination, .sealed(prepare: prepare), checkCancellation, onProgress)
+  }
+
+  private func snapshot(
+    to destination: String, _ edits: SnapshotWriter.Edits,
+    _ checkCancellation: @escaping () throws -> Void, _ onProgress: @escaping WorkProgress
+  ) throws -> StoreSnapshot {
     // The bookkeeping in the copy must be in line with its schema.
     try checkCompleteness()
     try read { try SnapshotWriter.checkNothingHeld($0, path) }
-    return try SnapshotWriter(
-      connection: connection, client: binding.client, configuration: configuration,
-      options: options
-    ).write(to: destination, checkCancellation, onProgress)
+    return try SnapshotWriter(store: store, edits: edits)
+      .write(to: destination, checkCancellation, onProgress)
   }
 
   /// Throws `unsupportedSchema` if a whole store would lack the rows of a table that other devices

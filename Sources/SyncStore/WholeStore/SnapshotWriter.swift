@@ -4,10 +4,22 @@ import SyncModel
 
 /// The writer of snapshots: consistent copies of a store without the data of its client.
 struct SnapshotWriter {
-  let connection: StoreConnection
-  let client: ClientIdentifier
-  let configuration: StoreConfiguration
-  let options: StoreOptions
+  /// Which edits of the store other devices may not have yet.
+  enum Edits {
+    /// None.
+    case published
+    /// Those in sealed change sets. Edits are sealed first.
+    ///
+    /// - Parameter prepare: Called before change sets are sealed.
+    case sealed(prepare: () throws -> Void)
+
+    fileprivate var mustBePublished: Bool { if case .published = self { true } else { false } }
+  }
+
+  let store: OpenStore
+  let edits: Edits
+
+  private var connection: StoreConnection { store.connection }
 
   /// Writes a snapshot of the store, whose bookkeeping is in line with its schema. Throws
   /// `unpublishedEdits`.
@@ -23,15 +35,7 @@ struct SnapshotWriter {
     do {
       // SQLite writes into a file only if it is empty or does not exist.
       try StoreFileMode.makeFile(at: destination, like: connection.path)
-      let work = try connection.use { database in
-        let work = SnapshotWork(
-          file: destination, byteCount: try Self.byteCount(of: database), progress: onProgress,
-          checkCancellation: checkCancellation)
-        try DatabaseCopy.write(database, at: connection.path, to: destination) {
-          try work.look()
-        }
-        return work
-      }
+      let work = try copy(to: destination, checkCancellation, onProgress)
       work.beginCleaning()
       let snapshot = try StoreError.mapping(destination) { try scrub(destination, work) }
       work.finish()
@@ -40,7 +44,45 @@ struct SnapshotWriter {
       if FileManager.default.fileExists(atPath: destination) {
         try FileManager.default.removeItem(atPath: destination)
       }
+      // The pages are those of the store.
+      if var error = error as? StoreError, error.code == .damaged, error.path == destination {
+        error.path = connection.path
+        throw error
+      }
       throw error
+    }
+  }
+
+  private func copy(
+    to destination: String, _ checkCancellation: @escaping () throws -> Void,
+    _ onProgress: @escaping WorkProgress
+  ) throws -> SnapshotWork {
+    func work(_ database: Database) throws -> SnapshotWork {
+      SnapshotWork(
+        file: destination, byteCount: try Self.byteCount(of: database), progress: onProgress,
+        checkCancellation: checkCancellation)
+    }
+    switch edits {
+    case .published:
+      return try connection.use { database in
+        let work = try work(database)
+        try DatabaseCopy.write(database, at: connection.path, to: destination) { try work.look() }
+        return work
+      }
+    case .sealed(let prepare):
+      let work = try store.readSealed(checkCancellation: checkCancellation, prepare: prepare) {
+        let work = try work($0.database)
+        // `VACUUM INTO` begins a transaction of its own: it would see edits that were made since.
+        try DatabaseCopy.writePages($0.database, to: destination) { try work.look() }
+        return work
+      }
+      guard let work else {
+        throw StoreError(
+          .unpublishedEdits, path: connection.path,
+          message: "The database could not be copied: programs made new edits at each attempt.",
+          remedy: "Let no program write to the database for a moment, and synchronize it.")
+      }
+      return work
     }
   }
 
@@ -56,7 +98,7 @@ struct SnapshotWriter {
     let journalMode = try connection.queue.writeWithoutTransaction { database in
       try String.fetchOne(database, sql: "PRAGMA main.journal_mode") ?? "delete"
     }
-    let copy = try StoreConnection(path: destination, busyTimeout: options.busyTimeout)
+    let copy = try StoreConnection(path: destination, busyTimeout: store.options.busyTimeout)
     return try copy.queue.closing {
       try copy.queue.writeWithoutTransaction { database in
         try QueryCancellation.run(database, { try work.look() }) {
@@ -72,11 +114,12 @@ struct SnapshotWriter {
     try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
     let snapshot = try database.transaction(.immediate) {
       let read = try SchemaReader(
-        database: database, configuration: configuration, path: destination
+        database: database, configuration: store.configuration, path: destination
       ).read(registered: try TableRegistry.registered(database))
       let schema = try RecordedSchema.addPolicies(to: read, database)
       let session = try StoreSession(
-        database: database, schema: schema, client: client, now: options.now())
+        database: database, schema: schema, client: store.binding.client,
+        now: store.options.now())
       try checkNothingUnpublished(session)
       if try SchemaRenewal(schema: schema, path: connection.path).isNeeded(database) {
         throw unpublished
@@ -97,7 +140,8 @@ struct SnapshotWriter {
 
   private func checkNothingUnpublished(_ session: StoreSession) throws {
     guard
-      try session.outbox.unpublishedCount() == 0 && session.tablesWithEdits().isEmpty
+      try (!edits.mustBePublished || session.outbox.unpublishedCount() == 0)
+        && session.tablesWithEdits().isEmpty
         && session.remadeTables().isEmpty && !HeldTombstones(session: session).exist()
     else { throw unpublished }
     try Self.checkNothingHeld(session, connection.path)
