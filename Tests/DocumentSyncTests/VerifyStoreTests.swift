@@ -141,6 +141,16 @@ struct VerifyStoreTests {
     #expect(report.leftOut.count == 1)
   }
 
+  /// As the mount point of a stick that is not there.
+  @Test func emptyDirectoryIsAFinding() async throws {
+    let store = try await DamagedStore()
+    for path in store.memory.items.keys where path != .root { store.memory.take(path) }
+    let report = try await store.verify()
+    #expect(report.findings.map(\.kind) == [.directoryAway])
+    #expect(report.findings.first?.message.contains("is empty") == true)
+    #expect(report.leftOut == ["the shared directory, since it is empty."])
+  }
+
   @Test func managerVerifiesItsOwnStore() async throws {
     let fleet = try await TestFleet(2)
     try fleet[1].put("a", "b")

@@ -348,10 +348,10 @@ struct DocumentSteps {
     context.error(
       .generationReplaced,
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
-      "The document “\(binding.documentIdentifier)” was begun on another device, too, and that "
-        + "one counts.",
-      remedy: "Sync again once the shared directory has arrived completely; the database on "
-        + "this device is unchanged.")
+      "The document “\(binding.documentIdentifier)” was reset on another device, or begun there, "
+        + "too. This store has not taken that over yet.",
+      remedy: "Run \(.synchronize) once the shared directory has arrived completely. Your edits "
+        + "are kept.")
   }
 
   private func missing(

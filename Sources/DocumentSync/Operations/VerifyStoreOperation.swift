@@ -89,18 +89,25 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
   ) throws {
     let directory = environment.retrying(
       try self.directory ?? environment.openDirectory(binding.directory))
+    func leaveOut(_ message: String, because reason: String, detail: String? = nil) {
+      report.findings.append(
+        VerifyReport.Finding(.directoryAway, path: directory.location, message, detail: detail))
+      report.leftOut.append("the shared directory, since it \(reason).")
+    }
     do {
+      guard try !directory.list(.root).isEmpty else {
+        return leaveOut(
+          "The shared directory is empty. It may not be mounted, or not downloaded yet.",
+          because: "is empty")
+      }
       let found = try DirectoryVerifier(
         directory: directory, context: context, application: binding.application
       ).run()
       report.add(found.report)
       report.findings += StoreComparison(store: store, binding: binding, directory: found).run()
     } catch let error as DirectoryError where [.away, .noAnswer].contains(error.code) {
-      report.findings.append(
-        VerifyReport.Finding(
-          .directoryAway, path: directory.location, "The shared directory does not exist.",
-          detail: "\(error)"))
-      report.leftOut.append("the shared directory, since it does not exist.")
+      leaveOut(
+        "The shared directory does not exist.", because: "does not exist", detail: "\(error)")
     }
   }
 }
