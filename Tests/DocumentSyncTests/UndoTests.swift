@@ -129,6 +129,76 @@ import Testing
     for manager in pair.managers { #expect(try await manager.verify().findings == []) }
   }
 
+  /// Rows exchange values that must be unique, as lists do whose rows have positions.
+  @Test(
+    arguments: [
+      "position INTEGER NOT NULL UNIQUE CHECK (position >= 0)", "position INTEGER UNIQUE",
+      "position REAL NOT NULL UNIQUE", "position TEXT NOT NULL UNIQUE",
+      "position INTEGER NOT NULL, UNIQUE (list, position)",
+    ], ["", "STRICT", "WITHOUT ROWID"])
+  func rowsExchangeTheirPlaces(column: String, kind: String) async throws {
+    let scratch = try Scratch()
+    let first = try DatabaseQueue(path: scratch.store("0"))
+    try await first.write {
+      try $0.execute(
+        sql: "CREATE TABLE step (id INTEGER PRIMARY KEY, list TEXT, \(column)) \(kind);"
+          + "INSERT INTO step (id, list, position) VALUES (1, 'a', 10), (2, 'a', 11), (3, 'a', 12), (4, 'a', 13)"
+      )
+    }
+    let managers = try await scratch.share(
+      through: MemoryDirectory(seed: 1), configuration: StoreConfiguration())
+    func rows(_ index: Int) throws -> [String] {
+      let queue = try DatabaseQueue(path: scratch.store("\(index)"))
+      defer { #expect(throws: Never.self) { try queue.close() } }
+      return try queue.read {
+        try String.fetchAll(
+          $0, sql: "SELECT id || ' ' || list || ' ' || position FROM step ORDER BY id")
+      }
+    }
+    let before = try rows(0)
+    // The last row goes to the beginning, and the others follow; one gets another list.
+    try await first.write {
+      try $0.execute(
+        sql:
+          "UPDATE step SET position = 30 + id; UPDATE step SET position = 11 + id WHERE id < 4 AND id > 1;"
+          + "UPDATE step SET position = 11 WHERE id = 1; UPDATE step SET position = 10, list = 'b' WHERE id = 4"
+      )
+    }
+    for manager in managers { try await manager.synchronize() }
+    let number = try #require(try managers[0].store.head()?.number)
+    #expect(try rows(1) != before)
+    let undo = try await managers[1].undoChangeSet(number, of: managers[0].binding.client)
+    #expect(undo.leftRows == [])
+    #expect(undo.rowCount == 4)
+    for _ in 0..<2 { for manager in managers { try await manager.synchronize() } }
+    #expect(try rows(0) == before)
+    #expect(try rows(1) == before)
+    for manager in managers { #expect(try await manager.verify().findings == []) }
+  }
+
+  /// New rows refer to themselves and to each other.
+  @Test func rowsThatReferToEachOtherComeBack() async throws {
+    let pair = try await Pair()
+    _ = try await pair.edit(
+      0,
+      """
+      INSERT INTO item(id, list, title) VALUES (11, 1, 'a'), (12, 1, 'b'), (13, 1, 'c');
+      UPDATE item SET parent = 12 WHERE id = 11; UPDATE item SET parent = 11 WHERE id = 12;
+      UPDATE item SET parent = 13 WHERE id = 13; INSERT INTO labelling VALUES (11, 'red'), (13, 'pink');
+      INSERT INTO item(id, list, title, parent) VALUES (14, 2, 'd', 13);
+      """)
+    try await pair.settle()
+    let before = try [0, 1].map { try pair.rows($0) }
+    let number = try await pair.edit(0, "DELETE FROM item WHERE id > 10")
+    try await pair.settle()
+    let undo = try await pair[1].undoChangeSet(number, of: pair[0].binding.client)
+    #expect(undo.leftRows == [])
+    #expect(undo.rowCount == 6)
+    try await pair.settle()
+    #expect(try [0, 1].map { try pair.rows($0) } == before)
+    for manager in pair.managers { #expect(try await manager.verify().findings == []) }
+  }
+
   @Test func undoingTwiceChangesNothingMore() async throws {
     let pair = try await Pair()
     let number = try await pair.edit(0, "DELETE FROM item WHERE id < 3")

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 import Testing
 
@@ -56,6 +57,8 @@ import Testing
   func oneOfTwoEqualKeysIsShown(key: String) throws {
     let devices = try scratch.devices(2, "CREATE TABLE p \(key)")
     try devices[0].run("INSERT INTO p (k, v) VALUES ('a', 'x')")
+    // In another millisecond: otherwise the client decides.
+    usleep(2_000)
     try devices[1].run("INSERT INTO p (k, v) VALUES ('A', 'y')")
     try exchange(devices)
     for device in devices {

@@ -10,43 +10,98 @@ struct AsideValues {
     columns: [.text("wire"), .blob("identity"), .text("col"), .any("value")],
     constraint: "PRIMARY KEY (wire, identity, col)", isWithoutRowID: true)
 
+  /// A value that was set aside.
+  struct Entry {
+    var column: SQLName
+    /// The value; of a reference by a number, the identity of the row to which it leads.
+    var value: Value
+    /// The name in change sets of the table to which a reference by a number leads; `nil` for other
+    /// values.
+    var parent: SQLName?
+    /// Whether the row is in its table again, and the reference waits only for the other row.
+    var isWaiting = false
+
+    init(column: SQLName, value: Value, parent: SQLName? = nil) {
+      (self.column, self.value, self.parent) = (column, value, parent)
+    }
+
+    /// No name contains a zero byte.
+    fileprivate init(storedColumn: String, value: Value) {
+      let parts = storedColumn.utf8.split(
+        separator: 0, maxSplits: 2, omittingEmptySubsequences: false
+      ).map { SQLName(Substring($0)) }
+      column = parts[0]
+      parent = parts.count > 1 ? parts[1] : nil
+      isWaiting = parts.count > 2
+      self.value = value
+    }
+
+    /// The identity of the row to which a reference leads.
+    var referred: RowIdentity? {
+      guard parent != nil, case .blob(let bytes) = value else { return nil }
+      return RowIdentity(bytes: bytes)
+    }
+
+    fileprivate var storedColumn: String {
+      guard let parent else { return column.text }
+      return column.text + "\0" + parent.text + (isWaiting ? "\0" : "")
+    }
+  }
+
   let statements: StatementCache
 
-  /// Returns the values stored for a row, by column.
+  /// Returns the values stored for a row.
   ///
   /// - Parameter wireName: The name of the row's table in change sets.
-  func values(
-    of identity: RowIdentity, in wireName: SQLName
-  ) throws -> [(column: SQLName, value: Value)] {
+  func values(of identity: RowIdentity, in wireName: SQLName) throws -> [Entry] {
     let reading = try statements.statement(
       "SELECT col, value FROM docsync_aside WHERE wire = ? AND identity = ?")
     reading.bind(.text(wireName.text), at: 1)
     reading.bind(blob: identity.bytes, at: 2)
-    var waiting: [(column: SQLName, value: Value)] = []
+    var entries: [Entry] = []
     while try reading.step() {
-      waiting.append((SQLName(reading.text(at: 0)), reading.value(at: 1)))
+      entries.append(Entry(storedColumn: reading.text(at: 0), value: reading.value(at: 1)))
     }
-    return waiting
+    return entries
   }
 
-  func remove(_ column: SQLName, of identity: RowIdentity, in wireName: SQLName) throws {
+  /// A reference by a number, with its row.
+  struct Reference {
+    var wireName: SQLName
+    var row: RowIdentity
+    var entry: Entry
+  }
+
+  /// Returns the references by numbers.
+  func references() throws -> [Reference] {
+    let reading = try statements.statement(
+      "SELECT wire, identity, col, value FROM docsync_aside WHERE instr(col, char(0)) > 0")
+    var references: [Reference] = []
+    while try reading.step() {
+      references.append(
+        Reference(
+          wireName: SQLName(reading.text(at: 0)), row: RowIdentity(bytes: reading.bytes(at: 1)),
+          entry: Entry(storedColumn: reading.text(at: 2), value: reading.value(at: 3))))
+    }
+    return references
+  }
+
+  func remove(_ entry: Entry, of identity: RowIdentity, in wireName: SQLName) throws {
     let removal = try statements.statement(
       "DELETE FROM docsync_aside WHERE wire = ? AND identity = ? AND col = ?")
     removal.bind(.text(wireName.text), at: 1)
     removal.bind(blob: identity.bytes, at: 2)
-    removal.bind(.text(column.text), at: 3)
+    removal.bind(.text(entry.storedColumn), at: 3)
     try removal.run()
   }
 
-  func store(
-    _ value: Value, in column: SQLName, of identity: RowIdentity, in wireName: SQLName
-  ) throws {
+  func store(_ entry: Entry, of identity: RowIdentity, in wireName: SQLName) throws {
     let insertion = try statements.statement(
       "INSERT OR REPLACE INTO docsync_aside (wire, identity, col, value) VALUES (?, ?, ?, ?)")
     insertion.bind(.text(wireName.text), at: 1)
     insertion.bind(blob: identity.bytes, at: 2)
-    insertion.bind(.text(column.text), at: 3)
-    insertion.bind(value, at: 4)
+    insertion.bind(.text(entry.storedColumn), at: 3)
+    insertion.bind(entry.value, at: 4)
     try insertion.run()
   }
 
@@ -57,6 +112,23 @@ struct AsideValues {
     removal.bind(.text(wireName.text), at: 1)
     removal.bind(blob: identity.bytes, at: 2)
     try removal.run()
+  }
+
+  /// Gives the values of a row that wait for another one to another identity of the row.
+  func moveWaiting(
+    from former: RowIdentity, to present: RowIdentity, in wireName: SQLName
+  ) throws {
+    for entry in try values(of: former, in: wireName) where entry.isWaiting {
+      try remove(entry, of: former, in: wireName)
+      try store(entry, of: present, in: wireName)
+    }
+  }
+
+  /// Removes the values of a row that do not wait for another one.
+  func removeIfNotWaiting(of identity: RowIdentity, in wireName: SQLName) throws {
+    for entry in try values(of: identity, in: wireName) where !entry.isWaiting {
+      try remove(entry, of: identity, in: wireName)
+    }
   }
 
   /// Gives the values of a row to another identity, and removes those that it had.
@@ -95,13 +167,40 @@ struct AsideValues {
       arguments: [Data(present.bytes), wireName, Data(former.bytes)])
   }
 
+  /// Gives other identities to rows of a table to which references lead.
+  ///
+  /// - Parameters:
+  ///   - present: The present identities by the former ones.
+  ///   - wireName: The name of the table in change sets.
+  func renameReferred(
+    _ present: [RowIdentity: RowIdentity], in wireName: SQLName
+  ) throws {
+    for var reference in try references() where reference.entry.parent == wireName {
+      guard let former = reference.entry.referred, let identity = present[former] else { continue }
+      reference.entry.value = .blob(identity.bytes)
+      try store(reference.entry, of: reference.row, in: reference.wireName)
+    }
+  }
+
   /// Removes the values in columns that are no longer excluded, or no longer exist.
   static func removeAll(
     in wireName: SQLName, except excluded: [SQLName], _ database: Database
   ) throws {
-    try database.execute(
-      sql: "DELETE FROM docsync_aside WHERE wire = ? AND col NOT IN "
-        + "(\(excluded.map { _ in "?" }.joined(separator: ", ")))",
-      arguments: StatementArguments([wireName] + excluded))
+    let reading = try SQLStatement(
+      "SELECT DISTINCT col FROM docsync_aside WHERE wire = ?", on: database)
+    reading.bind(.text(wireName.text), at: 1)
+    var needless: [String] = []
+    while try reading.step() {
+      let stored = reading.text(at: 0)
+      let column = Entry(storedColumn: stored, value: .null).column
+      if !excluded.contains(column) { needless.append(stored) }
+    }
+    let removal = try SQLStatement(
+      "DELETE FROM docsync_aside WHERE wire = ? AND col = ?", on: database)
+    for stored in needless {
+      removal.bind(.text(wireName.text), at: 1)
+      removal.bind(.text(stored), at: 2)
+      try removal.run()
+    }
   }
 }

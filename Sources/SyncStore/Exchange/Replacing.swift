@@ -81,6 +81,7 @@ struct Replacing {
         database: database, schema: mapping.new, client: binding.client, now: session.now))
     store.setIdentity(binding, snapshot.configuration)
     let session = try store.renewedSession(database, continuing: before)
+    session.holdsReferencesBack = true
     for table in before.schema.tables + session.schema.tables {
       session.changes.rows(of: table).noteAll()
     }
@@ -104,6 +105,8 @@ struct Replacing {
     }
     // A merge takes the rest along itself.
     try rows.putBack(session, keepsRest: !isMerging)
+    (session.holdsReferencesBack, session.knownWaitingReferences) = (false, nil)
+    try session.putBackReferences()
     try referrers.follow(session)
     try mapping.remove()
     if case .merged(let former, let path) = own {

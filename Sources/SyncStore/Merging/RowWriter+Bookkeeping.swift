@@ -34,7 +34,7 @@ extension RowWriter {
   /// which the entries are found.
   func writeBookkeeping() throws {
     var changes: [Int: States] = [:]
-    try forgetLocalValues()
+    try moveLocalValues()
     for row in set.rows {
       let table = session.schema[row.key.table]
       if row.isUnseen, row.isDead == row.wasDead {
@@ -47,9 +47,6 @@ extension RowWriter {
         continue
       }
       if row.wasKept { try session.keptRows.remove(row.key) }
-      if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
-        try session.putBackAside(into: row.key, key: writtenKey(of: row, table))
-      }
       let kept = try kept(row, table)
       row.state.isKept = kept != nil
       if let kept {
@@ -65,6 +62,7 @@ extension RowWriter {
       changes[table.id, default: States()].append(row.storedState, of: row)
     }
     for (table, changes) in changes { try changes.store(in: session.access(table).stamps) }
+    try putBackLocalValues()
     try freeNeedlessKeys()
   }
 

@@ -33,15 +33,15 @@ final class RowWriter {
     let keepingKeys = try rowsKeepingKeys()
     // A row without a key would refer to the row that takes the number.
     let referredWithoutKey = OrphansWithoutKey(of: set.referrersWithoutKey, session).parents
+    // Before any key is forgotten: a value may refer to a row that leaves, too.
+    for row in set.rows where !row.isVisible && !row.isLeftAlone {
+      if let shown = row.shown { try setLocalValuesAside(of: row, shown) }
+    }
     for row in set.rows {
       guard let shown = row.shown, !row.isLeftAlone else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
         let access = try session.access(row.key.table)
-        if row.isVisible {
-          replaced[ObjectIdentifier(row)] = try access.localValues(shown.key)
-        } else {
-          try setLocalValuesAside(of: row, shown, access)
-        }
+        if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
         try access.delete(shown.key)
         changed(access.table).note(.deleted, shown.key)
         if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }

@@ -83,8 +83,8 @@ struct LocalReference: Hashable {
         return LocalReference(
           child: child, childKey: childKey, columns: referring,
           defaults: try referring.map { name in
-            try defaultValue(
-              columns.first { name.isSame(as: $0["name"]) }?["dflt_value"], database)
+            try ColumnDefault(columns.first { name.isSame(as: $0["name"]) }?["dflt_value"])
+              .value(database)
           },
           affinities: referring.map { name in
             SchemaReader.affinity(of: columns.first { name.isSame(as: $0["name"]) }?["type"] ?? "")
@@ -93,23 +93,6 @@ struct LocalReference: Hashable {
           onDelete: ForeignKey.DeleteAction(sql: terms[0]["on_delete"]),
           onUpdate: ForeignKey.DeleteAction(sql: terms[0]["on_update"]), isColumn: table != nil)
       }
-  }
-
-  /// Returns a default value from its SQL. A word alone is a text there; a function of its program
-  /// gives NULL here.
-  private static func defaultValue(_ sql: String?, _ database: Database) throws -> Value {
-    guard let sql else { return .null }
-    do {
-      let reading = try SQLStatement("SELECT (\(sql))", on: database)
-      defer { reading.reset() }
-      return try reading.step() ? reading.value(at: 0) : .null
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-      let isWord = sql.utf8.allSatisfy { byte in
-        byte >= 128 || byte == UInt8(ascii: "_") || (48...57).contains(byte)
-          || (65...90).contains(byte & 0xDF)
-      }
-      return isWord ? .text(Array(sql.utf8)) : .null
-    }
   }
 
   /// Returns the columns that identify a row of a table that stays on the device; `nil` if there

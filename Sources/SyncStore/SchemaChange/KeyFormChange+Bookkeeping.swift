@@ -13,6 +13,9 @@ extension StoreSession {
       }
     }
     named.formUnion(try AsideValues.identities(in: table.wireName, database))
+    named.formUnion(
+      try aside.references().filter { $0.entry.parent == table.wireName }
+        .compactMap(\.entry.referred))
     for row in try RemadeTables.read(database).named where row.table == table.id {
       named.insert(row.identity)
     }
@@ -37,6 +40,7 @@ extension StoreSession {
         guard let present = rows[former] else { continue }
         try AsideValues.rename(former, to: present, in: wireName, database)
       }
+      try aside.renameReferred(rows, in: wireName)
       for former in try KeptRows.claimedIdentities(in: id, database) {
         guard let present = rows[former] else { continue }
         try KeptRows.renameClaimed(former, to: present, in: id, database)

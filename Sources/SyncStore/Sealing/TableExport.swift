@@ -141,8 +141,11 @@ final class TableExport {
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
       if !table.excludedColumns.isEmpty, outcome == .insert || outcome == .delete {
-        // The program's row has values of its own.
-        try session.aside.removeAll(of: identities.identity(row), in: table.wireName)
+        // The program's row has values of its own. If docsync has inserted the row, values may wait.
+        try session.aside.removeIfNotWaiting(of: identities.identity(row), in: table.wireName)
+        if outcome == .delete {
+          try session.aside.removeAll(of: identities.identity(row), in: table.wireName)
+        }
       }
       if case .update = outcome, old == nil, !batch.isLast, table.mergeType == .keepBoth {
         updated.insert(identities.fingerprints[row])
@@ -378,7 +381,13 @@ final class TableExport {
     let destination =
       log.isFormer && !moves.hasMoved(from: former)
       ? try formerDestination(of: former) : try moves.destination(of: former)
-    if let destination { rows.appendMove(to: destination) }
+    if let destination {
+      rows.appendMove(to: destination)
+      if !table.excludedColumns.isEmpty {
+        try session.aside.moveWaiting(
+          from: identities.identity(row), to: destination, in: table.wireName)
+      }
+    }
     rows.appendRow(
       row, of: batch, identities, action: keepsDeleted ? .delete : .erase, time: time,
       cells: shape)

@@ -9,9 +9,11 @@ import SyncModel
 struct LocalEdits {
   let session: StoreSession
   /// The rows whose references are checked at the end of several edits; `nil` if each edit is checked at once.
-  private var deferred: DeferredReferences?
-  /// Whether to refuse to change values by which other rows refer to a row.
+  var deferred: DeferredReferences?
+  /// Whether to refuse to change values by which other rows refer to a row, unless these edits have set their
+  /// references.
   var refusesLosingReferrers = false
+  let ownReferences = OwnReferences()
 
   init(session: StoreSession) { self.session = session }
 
@@ -23,68 +25,6 @@ struct LocalEdits {
     var message: String
     /// The message of SQLite.
     var detail: String?
-  }
-
-  /// Sets cells, by logical values, in a row that is shown. Leaves cells alone that have the value
-  /// already. Throws ``Refusal``.
-  func set(_ cells: [Cell], of row: RowKey) throws {
-    let access = try session.access(row.table)
-    guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
-      throw Refusal(message: "The row does not exist.")
-    }
-    let wanted = try cells.filter { try !has($0, row, shown.values, access.table) }
-    let local = try wanted.map { (column: $0.column, value: try localValue($0, access.table)) }
-    guard !local.isEmpty else { return }
-    try atomically {
-      let statement = try access.update(local.map(\.column))
-      for (index, value) in (local.map(\.value) + key).enumerated() {
-        statement.bind(value, at: index + 1)
-      }
-      try session.write(statement)
-      guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
-        throw Refusal(message: "The row would be gone.")
-      }
-      let written = Set(local.map(\.column))
-      try checkReferences(of: row, at: key, after.values, access.table, concerning: written)
-      if refusesLosingReferrers {
-        let names = Set(written.map { access.table.columns[$0].name })
-        try checkReferrers(
-          to: ShownRow(key: key, values: shown.values), shown.localKey, access.table, by: names,
-          isGone: true)
-      }
-      let named = try localKey(of: after, access.table)
-      let plain = try plainCells(wanted, of: access.table, key: named)
-      try checkPlain(Set(plain.map(\.column)), of: after.values, access.table)
-      var columns = ColumnSet()
-      for cell in local { columns.formUnion(ColumnSet(cell.column)) }
-      try log(
-        .update, key: named, mask: columns.mask, access.table,
-        further: access.table.baseColumns.map {
-          (CaptureTriggers.Column.old($0), shown.values[$0])
-        })
-      let others = session.writtenPlainCells[row, default: []].filter {
-        !written.contains($0.column)
-      }
-      session.writtenPlainCells[row] = (others + plain).isEmpty ? nil : others + plain
-      access.changes.note(.updated, key)
-    }
-  }
-
-  /// Whether a row that is shown has a cell already. The key of a row here may be a plain value as
-  /// well: the two are different.
-  private func has(
-    _ cell: Cell, _ row: RowKey, _ shown: [Value], _ table: TableSchema
-  ) throws -> Bool {
-    guard try localValue(cell, table) == shown[cell.column] else { return false }
-    guard case .key = table.columns[cell.column].domain else { return true }
-    let isKeptPlain =
-      try session.keptRows.row(row)?.cells.contains {
-        $0.column == cell.column && $0.value == shown[cell.column]
-      } == true
-    let current =
-      isKeptPlain
-      ? shown[cell.column] : try session.exported(shown[cell.column], table.columns[cell.column])
-    return (current.kind == .identity) == (cell.value.kind == .identity)
   }
 
   /// Inserts a row that is not shown, under its identity.
@@ -148,6 +88,7 @@ struct LocalEdits {
         throw Refusal(message: "The edit would change another row.")
       }
       try session.putBackAside(into: row, key: key)
+      try session.putBackReferences(to: [row])
       try checkReferences(
         of: row, at: key, after.values, table, concerning: Set(table.columns.indices))
       let named = try self.localKey(of: after, table)
@@ -158,6 +99,7 @@ struct LocalEdits {
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
       access.changes.note(.inserted, key)
       session.writtenPlainCells[row] = plain.isEmpty ? nil : plain
+      noteReferences(of: row, table, Set(table.columns.indices))
     }
   }
 
@@ -176,7 +118,7 @@ struct LocalEdits {
   }
 
   /// Returns the cells with plain values that are keys of rows here.
-  private func plainCells(
+  func plainCells(
     _ cells: [Cell], of table: TableSchema, key: [Value]
   ) throws -> [StoreSession.PlainCell] {
     try cells.filter { cell in
@@ -189,7 +131,7 @@ struct LocalEdits {
 
   /// Refuses foreign keys with a plain value: it refers to no row, though a row here has that
   /// number.
-  private func checkPlain(_ plain: Set<Int>, of values: [Value], _ table: TableSchema) throws {
+  func checkPlain(_ plain: Set<Int>, of values: [Value], _ table: TableSchema) throws {
     for key in table.foreignKeys where key.isEnforced && !plain.isDisjoint(with: key.columns) {
       if key.columns.contains(where: { values[$0] == .null }) { continue }
       let parent = session.schema[key.parent].name
@@ -205,7 +147,7 @@ struct LocalEdits {
       throw Refusal(message: "The row does not exist.")
     }
     if let deferred {
-      deferred.deleted.append((table, key, shown.values, shown.localKey))
+      deferred.deleted.append((row, key, shown.values, shown.localKey))
     } else {
       try checkReferrers(to: ShownRow(key: key, values: shown.values), shown.localKey, table)
     }
@@ -274,49 +216,6 @@ struct LocalEdits {
     return rowid
   }
 
-  // MARK: - Several edits
-
-  /// The rows whose references are checked at the end of several edits.
-  private final class DeferredReferences {
-    /// With the keys under which they are in their tables.
-    var edited: [RowKey: [Value]] = [:]
-    var deleted: [(table: TableSchema, key: [Value], values: [Value], localKey: Int64?)] = []
-  }
-
-  /// Makes several edits as a whole or not at all. References need to lead to rows only in the end. Throws
-  /// ``Refusal``.
-  func together<Result>(_ body: (LocalEdits) throws -> Result) throws -> Result {
-    let log = session.changes.mark()
-    let (cells, rows) = (session.writtenPlainCells, session.writtenPlainRows)
-    var edits = self
-    let deferred = DeferredReferences()
-    edits.deferred = deferred
-    do {
-      return try atomically {
-        let result = try body(edits)
-        try check(deferred)
-        return result
-      }
-    } catch {
-      session.changes.restore(log)
-      (session.writtenPlainCells, session.writtenPlainRows) = (cells, rows)
-      throw error
-    }
-  }
-
-  private func check(_ deferred: DeferredReferences) throws {
-    for (row, key) in deferred.edited {
-      let access = try session.access(row.table)
-      guard let shown = try access.row(key) else { continue }
-      try checkReferences(
-        of: shown.values, access.table, concerning: Set(access.table.columns.indices))
-    }
-    for (table, key, values, localKey) in deferred.deleted {
-      try checkReferrers(
-        to: ShownRow(key: key, values: values), localKey, table, isGone: true)
-    }
-  }
-
   // MARK: - Parts
 
   /// Returns the key that names a row in the log.
@@ -327,7 +226,7 @@ struct LocalEdits {
     return table.identityPositions.map { row.values[$0] }
   }
 
-  private func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
+  func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
     let column = table.columns[cell.column]
     guard let value = try session.imported(cell.value, column) else {
       throw Refusal(message: "The row that \(quoted(column.name)) refers to does not exist.")
@@ -339,7 +238,7 @@ struct LocalEdits {
   }
 
   /// Checks the references of a row, at once or at the end of several edits.
-  private func checkReferences(
+  func checkReferences(
     of row: RowKey, at key: [Value], _ values: [Value], _ table: TableSchema,
     concerning columns: Set<Int>
   ) throws {
@@ -350,7 +249,7 @@ struct LocalEdits {
   }
 
   /// Checks the references, since foreign keys are off on this connection.
-  private func checkReferences(
+  func checkReferences(
     of values: [Value], _ table: TableSchema, concerning columns: Set<Int>
   ) throws {
     for key in table.foreignKeys
@@ -380,9 +279,11 @@ struct LocalEdits {
   ///   - columns: The columns by which they may refer to it; `nil` for all.
   ///   - isGone: Whether it is deleted, or has other values, already. Then another row may have the values by which
   ///     they refer to it.
-  private func checkReferrers(
+  ///   - onlyOwn: Whether they may refer to that other row only if these edits have set their references. If not,
+  ///     they would get another parent that nothing has chosen.
+  func checkReferrers(
     to shown: ShownRow, _ localKey: Int64?, _ table: TableSchema, by columns: Set<SQLName>? = nil,
-    isGone: Bool = false
+    isGone: Bool = false, onlyOwn: Bool = false
   ) throws {
     for child in session.schema.tables {
       for reference in child.foreignKeys where reference.parent == table.id {
@@ -393,19 +294,32 @@ struct LocalEdits {
             to: index + 1...index + 1, of: table.affinity(of: pair.1),
             collation: table.collation(of: pair.1))
         }
+        let key = child.keyColumns.map(quoted).joined(separator: ", ")
         let statement = try SQLStatement(
-          "SELECT 1 FROM \(child.quotedName) WHERE \(match.joined(separator: " AND ")) LIMIT 1",
+          "SELECT \(key) FROM \(child.quotedName) WHERE \(match.joined(separator: " AND "))",
           on: session.database)
         let values = reference.parentColumns.map {
           table.localValue($0, shown, localKey: localKey)
         }
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
         if try statement.step() {
-          if try isGone && hasRow(table, reference.parentColumns, values) { continue }
+          if try isGone && hasRow(table, reference.parentColumns, values)
+            && (!onlyOwn || areOwn(statement, child, reference)
+              || isFound(shown, reference, values, table))
+          {
+            continue
+          }
           throw Refusal(message: "A row of \(child.name) refers to it.")
         }
       }
     }
+  }
+
+  /// Returns whether a row is still found by values that refer to it: it may have them in another spelling.
+  private func isFound(
+    _ row: ShownRow, _ reference: ForeignKey, _ values: [Value], _ table: TableSchema
+  ) throws -> Bool {
+    try hasRow(table, reference.parentColumns + table.keyColumns, values + row.key)
   }
 
   func log(

@@ -48,6 +48,11 @@ final class StoreSession {
   var undecidedReferrers: [LocalReferrer]?
   /// The rows whose local values are set aside only because a policy may bring the rows back.
   var undecidedAside: Set<RowKey> = []
+  /// See ``waitingReferences()``; `nil` until they are first asked for, and when they may have
+  /// changed.
+  var knownWaitingReferences: [RowKey: [AsideValues.Reference]]?
+  /// Whether references wait until the content of the store is exchanged.
+  var holdsReferencesBack = false
   /// ``areKeysHeld()``, once that has been asked.
   var knownHoldingKeys: Bool?
   private let statements: StatementCache

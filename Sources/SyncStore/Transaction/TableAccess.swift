@@ -12,6 +12,8 @@ final class TableAccess {
   private let deleting: SQLStatement
   private var updating: [[Int]: SQLStatement] = [:]
   private var inserting: [[Int]: SQLStatement] = [:]
+  /// See ``localDefaults()``.
+  var knownLocalDefaults: [SQLName: (value: Value, isChanging: Bool)]?
   /// The greatest key in use, once the table has been asked for it.
   var greatestKey: Int64?
   /// Notes which rows of the table the transaction changes.
@@ -309,31 +311,6 @@ final class TableAccess {
   func delete(_ key: [Value]) throws {
     for (index, value) in key.enumerated() { deleting.bind(value, at: index + 1) }
     try session.write(deleting)
-  }
-
-  /// Returns the values of the columns that stay on this device, of the row with a key, in order of
-  /// name.
-  func localValues(_ key: [Value]) throws -> [Value] {
-    guard !table.excludedColumns.isEmpty else { return [] }
-    let names = table.excludedColumns.sorted()
-    let statement = try statement(
-      "SELECT \(names.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
-        + "WHERE \(Self.match(table.keyColumns))")
-    for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
-    guard try statement.step() else { return [] }
-    defer { statement.reset() }
-    return names.indices.map { statement.value(at: $0) }
-  }
-
-  /// Puts back the values that ``localValues(_:)`` returned.
-  func setLocalValues(_ values: [Value], of key: [Value]) throws {
-    guard !values.isEmpty else { return }
-    let terms = table.excludedColumns.sorted().map { "\(quoted($0)) = ?" }
-    let statement = try statement(
-      "UPDATE OR ABORT \(table.quotedName) SET \(terms.joined(separator: ", ")) "
-        + "WHERE \(Self.match(table.keyColumns))")
-    for (index, value) in (values + key).enumerated() { statement.bind(value, at: index + 1) }
-    try session.write(statement)
   }
 
   /// Forgets what is remembered of keys and states outside the tables, after a rollback.

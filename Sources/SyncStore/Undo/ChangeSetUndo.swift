@@ -7,31 +7,36 @@ import SyncModel
 struct ChangeSetUndo {
   /// What is to be done with a row. Former values are read again when it is done: all of them may be more than
   /// fits in memory.
-  private enum Edit {
+  enum Edit {
     case insertion
     /// The columns that get their former values. Counters have their numbers.
     case update([(column: Int, number: Value?)])
     case deletion
   }
 
-  private struct Step {
+  struct Step {
     var row: RowKey
     var edit: Edit
     /// The rows of its table without the change set.
     var before: FormerRows
 
     var isDeletion: Bool { if case .deletion = edit { true } else { false } }
+    var isInsertion: Bool { if case .insertion = edit { true } else { false } }
+    var isUpdate: Bool { if case .update = edit { true } else { false } }
   }
 
   private typealias LeftRow = AppliedChangeSet.Undo.LeftRow
   private typealias Reason = AppliedChangeSet.Undo.Reason
 
-  private static let rowsPerCheck = 1_000
+  static let rowsPerCheck = 1_000
+  /// How often edits are tried together, each time without those that were refused. Each attempt makes all of them,
+  /// so a long chain of rows that are refused only one after the other would take too long.
+  static let greatestAttempts = 100
 
-  private let session: StoreSession
+  let session: StoreSession
   /// A store that has applied everything but the change set and those that depend on it.
   private let former: StoreSession
-  private let checkCancellation: () throws -> Void
+  let checkCancellation: () throws -> Void
   private let present: WorkingSet
 
   private var insertions: [Step] = []
@@ -225,23 +230,20 @@ struct ChangeSetUndo {
 
   // MARK: - Editing
 
-  private typealias Refused = (step: Step, refusal: LocalEdits.Refusal)
-
   /// Makes the edits.
   private mutating func carryOut() throws {
     var edits = LocalEdits(session: session)
     edits.refusesLosingReferrers = true
     var (done, refused) = try carryOut(insertions + updates + deletions.reversed(), edits)
+    let exchanged = try exchange(refused, edits)
+    (done, refused) = (done + exchanged.done, exchanged.refused)
+    if !exchanged.done.isEmpty {
+      let outcome = try carryOut(refused.map(\.step), edits)
+      (done, refused) = (done + outcome.done, outcome.refused)
+    }
     if !refused.isEmpty {
-      // A row may have the unique value of another one until rows that refer to it do so no longer.
-      let steps = refused.map(\.step)
-      let order = steps.filter(\.isDeletion) + steps.filter { !$0.isDeletion }
-      do {
-        let outcome = try edits.together { try carryOut(order, $0) }
-        (done, refused) = (done + outcome.done, outcome.refused)
-      } catch is LocalEdits.Refusal {
-        // They stay refused one by one.
-      }
+      let outcome = try carryOutTogether(refused, edits)
+      (done, refused) = (done + outcome.done, outcome.refused)
     }
     for step in done { note(step) }
     for (step, refusal) in refused {
@@ -251,54 +253,6 @@ struct ChangeSetUndo {
         columns = cells.map { access.table.columns[$0.column].name }
       }
       try leave(step.row, access, .refused, refusal.message, columns: columns)
-    }
-  }
-
-  /// Makes edits. One may have to wait for another: a row that refers to another one, or one that has the unique
-  /// value of another one.
-  private func carryOut(
-    _ steps: [Step], _ edits: LocalEdits
-  ) throws -> (done: [Step], refused: [Refused]) {
-    var done: [Step] = []
-    var waiting = steps
-    while true {
-      var refused: [Refused] = []
-      for (index, step) in waiting.enumerated() {
-        if index.isMultiple(of: Self.rowsPerCheck) { try checkCancellation() }
-        do {
-          switch step.edit {
-          case .insertion: try edits.insert(formerCells(of: step), as: step.row)
-          case .update(let cells): try edits.set(formerCells(of: step, cells), of: step.row)
-          case .deletion: try edits.delete(step.row)
-          }
-          done.append(step)
-        } catch let refusal as LocalEdits.Refusal {
-          refused.append((step, refusal))
-        }
-      }
-      guard !refused.isEmpty, refused.count < waiting.count else { return (done, refused) }
-      // Chains of references run in either direction.
-      waiting = refused.reversed().map(\.step)
-    }
-  }
-
-  /// Returns what a row that comes back has.
-  private func formerCells(of step: Step) throws -> [LocalEdits.Cell] {
-    let columns = session.schema[step.row.table].columns
-    return try step.before.row(step.row.identity).values.enumerated().compactMap {
-      position, value in
-      value.map {
-        (position, columns[position].domain == .counter ? columns[position].number($0) : $0)
-      }
-    }
-  }
-
-  private func formerCells(
-    of step: Step, _ cells: [(column: Int, number: Value?)]
-  ) throws -> [LocalEdits.Cell] {
-    let values = try step.before.row(step.row.identity).values
-    return cells.compactMap { cell in
-      (cell.number ?? values[cell.column]).map { (cell.column, $0) }
     }
   }
 

@@ -79,11 +79,11 @@ struct PrivateData {
   private func removeColumns(of table: TableSchema) throws {
     let information = try Row.fetchAll(
       database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
-    let terms = information.filter {
+    let terms = try information.filter {
       ($0["hidden"] as Int) == 0
         && table.excludedColumns.contains(($0["name"] as SQLName).folded)
     }.map {
-      "\(quoted($0["name"])) = \(($0["dflt_value"] as String?).map { "(\($0))" } ?? "NULL")"
+      "\(quoted($0["name"])) = \(try ColumnDefault($0["dflt_value"]).term(database))"
     }
     guard !terms.isEmpty else { return }
     do {
