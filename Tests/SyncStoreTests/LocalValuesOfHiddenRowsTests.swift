@@ -422,6 +422,52 @@ import Testing
     try expectSound(devices)
   }
 
+  /// A program deletes the row while its reference waits, and inserts another one with its key.
+  @Test func aRowThatIsInsertedAgainDoesNotGetTheWaitingReference() throws {
+    let devices = try devicesWithNamedNotes()
+    try devices[1].run(
+      "INSERT INTO person VALUES (4, 'Eve', 'f'); INSERT INTO note VALUES ('n', 'old', 'g', 4)")
+    try devices[0].run("DELETE FROM folder WHERE id <> 'h'")
+    try exchange(devices)
+    try devices[0].run("INSERT INTO folder VALUES ('g', 'again')")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT count(*) FROM docsync_aside") == ["1"])
+    try devices[1].run("DELETE FROM note; INSERT INTO note VALUES ('n', 'new', 'h', NULL)")
+    try exchange(devices)
+    try devices[0].run("INSERT INTO folder VALUES ('f', 'again')")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT t, größe FROM note") == ["new|NULL"])
+    #expect(try devices[1].rows("SELECT count(*) FROM docsync_aside") == ["0"])
+    try expectSound(devices)
+  }
+
+  /// Another device deletes a row that was restored while its reference waits.
+  @Test func aDeletedRowTakesTheWaitingReferenceAlong() throws {
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["note": ["person"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE folder (id TEXT PRIMARY KEY NOT NULL);
+      CREATE TABLE person (id INTEGER PRIMARY KEY,
+        folder TEXT REFERENCES folder ON DELETE CASCADE);
+      CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, t TEXT, person INTEGER REFERENCES person);
+      INSERT INTO folder VALUES ('f'); INSERT INTO note VALUES ('n', 'one', NULL);
+      """, configuration: configuration)
+    try devices[1].run("INSERT INTO person VALUES (4, 'f'); UPDATE note SET t = 'mine', person = 4")
+    try devices[0].run("DELETE FROM note; DELETE FROM folder")
+    try devices[1].receive(from: devices[0])
+    let conflict = try devices[1].store.conflicts().first { $0.kind == .existence }
+    try devices[1].store.restoreConflict(try #require(conflict).number)
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT t, person FROM note") == ["mine|NULL"])
+    #expect(try devices[1].rows("SELECT count(*) FROM docsync_aside") == ["1"])
+    try devices[0].run("DELETE FROM note")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT count(*) FROM docsync_aside") == ["0"])
+    try expectSound(devices)
+  }
+
   /// The program gives the row another key while its reference waits, or remakes the table to which
   /// it leads.
   @Test func aWaitingReferenceFollowsItsOwnRow() throws {

@@ -238,6 +238,9 @@ final class TableApply {
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp, erasureStamp: stamp)
     counts.deleted += 1
     if isGone { access.changes.note(.deleted, key(of: row, localKey)) }
+    if !table.excludedColumns.isEmpty {
+      try session.aside.removeAll(of: batch.identity(row), in: table.wireName)
+    }
     return true
   }
 

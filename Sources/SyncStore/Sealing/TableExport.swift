@@ -143,7 +143,7 @@ final class TableExport {
       if !table.excludedColumns.isEmpty, outcome == .insert || outcome == .delete {
         // The program's row has values of its own. If docsync has inserted the row, values may wait.
         try session.aside.removeIfNotWaiting(of: identities.identity(row), in: table.wireName)
-        if outcome == .delete {
+        if outcome == .delete || old?.existence == .inserted {
           try session.aside.removeAll(of: identities.identity(row), in: table.wireName)
         }
       }

@@ -88,7 +88,7 @@ struct LocalEdits {
         throw Refusal(message: "The edit would change another row.")
       }
       try session.putBackAside(into: row, key: key)
-      try session.putBackReferences(to: [row])
+      if table.localKey != nil { try session.putBackReferences(to: [row]) }
       try checkReferences(
         of: row, at: key, after.values, table, concerning: Set(table.columns.indices))
       let named = try self.localKey(of: after, table)

@@ -86,7 +86,9 @@ extension StoreSession {
     var isChanged = false
     for var entry in try aside.values(of: row.identity, in: table.wireName)
     where table.excludedColumns.contains(entry.column) {
-      if let value = try present(entry) {
+      // Until the content is exchanged, rows get their former values afterwards.
+      let isHeldBack = holdsReferencesBack && entry.parent != nil
+      if !isHeldBack, let value = try present(entry) {
         guard try putBack(value, entry.column, key, access) else { continue }
         isChanged = true
         try aside.remove(entry, of: row.identity, in: table.wireName)
@@ -94,7 +96,11 @@ extension StoreSession {
         try aside.remove(entry, of: row.identity, in: table.wireName)
         entry.isWaiting = true
         try aside.store(entry, of: row.identity, in: table.wireName)
-        knownWaitingReferences = nil
+        if knownWaitingReferences != nil, let referred = try referredRow(entry) {
+          let reference = AsideValues.Reference(
+            wireName: table.wireName, row: row.identity, entry: entry)
+          knownWaitingReferences?[referred, default: []].append(reference)
+        }
       }
     }
     return isChanged

@@ -145,6 +145,7 @@ final class StoreSession {
   /// is read again.
   func forgetKeyMemory() {
     plainKeys.forgetMemory()
+    knownWaitingReferences = nil
     for access in accesses.values { access.forgetKeyMemory() }
   }
 
