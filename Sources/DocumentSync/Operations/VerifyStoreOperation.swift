@@ -95,14 +95,14 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       report.leftOut.append("the shared directory, since it \(reason).")
     }
     do {
+      let found = try DirectoryVerifier(
+        directory: directory, context: context, application: binding.application
+      ).run()
       guard try !directory.list(.root).isEmpty else {
         return leaveOut(
           "The shared directory is empty. It may not be mounted, or not downloaded yet.",
           because: "is empty")
       }
-      let found = try DirectoryVerifier(
-        directory: directory, context: context, application: binding.application
-      ).run()
       report.add(found.report)
       report.findings += StoreComparison(store: store, binding: binding, directory: found).run()
     } catch let error as DirectoryError where [.away, .noAnswer].contains(error.code) {
