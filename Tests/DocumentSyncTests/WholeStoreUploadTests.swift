@@ -29,6 +29,15 @@ struct WholeStoreUploadTests {
 
   // MARK: - While edits come
 
+  /// Opens the first device's store once more.
+  private func open(
+    _ fleet: TestFleet, _ directory: any SharedDirectory
+  ) async throws -> DocumentSyncManager {
+    try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store("0"), directory: directory,
+      options: .init(environment: fleet.environment))
+  }
+
   /// A manager of a store to which a program writes whenever a change set was
   /// published, so many times.
   private func manager(
@@ -44,9 +53,7 @@ struct WholeStoreUploadTests {
         Issue.record(error)
       }
     }
-    let manager = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: hooked,
-      options: .init(environment: fleet.environment))
+    let manager = try await open(fleet, hooked)
     try manager.put("first", "1")
     return manager
   }
@@ -124,9 +131,7 @@ struct WholeStoreUploadTests {
         Issue.record(error)
       }
     }
-    let manager = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: hooked,
-      options: .init(environment: fleet.environment))
+    let manager = try await open(fleet, hooked)
     try manager.put("first", "1")
     faulty.script(FaultyDirectory.Fault(.fail(.noSpace), on: .upload))
     #expect(await syncError { try await manager.uploadWholeStore() } != nil)
@@ -159,9 +164,7 @@ struct WholeStoreUploadTests {
         Issue.record(error)
       }
     }
-    let manager = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: hooked,
-      options: .init(environment: fleet.environment))
+    let manager = try await open(fleet, hooked)
     try manager.put("first", "1")
     try await manager.uploadWholeStore()
     try await manager.close()

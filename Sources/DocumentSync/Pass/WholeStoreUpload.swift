@@ -10,7 +10,8 @@ struct WholeStoreUpload {
   let turns: SyncTurns
   let context: OperationContext
 
-  /// The most attempts, if a program makes a table again meanwhile.
+  /// The most attempts, if the store cannot be copied after a synchronization, for example since a
+  /// program has made a table again meanwhile.
   private static let attempts = 3
 
   func run() throws -> WholeStoreDescription {

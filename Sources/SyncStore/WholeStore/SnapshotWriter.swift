@@ -80,7 +80,7 @@ struct SnapshotWriter {
         throw StoreError(
           .unpublishedEdits, path: connection.path,
           message: "The database could not be copied: programs made new edits at each attempt.",
-          remedy: "Let no program write to the database for a moment, and synchronize it.")
+          remedy: "Let no program write to the database for a moment, then try again.")
       }
       return work
     }
