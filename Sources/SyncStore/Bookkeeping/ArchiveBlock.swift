@@ -46,7 +46,7 @@ struct ArchiveBlock {
 
     var byteCount: Int { lines.count }
 
-    mutating func add(_ line: Data, number: Int64, at time: Int64) {
+    mutating func add(_ line: [UInt8], number: Int64, at time: Int64) {
       lines += line
       lines.append(UInt8(ascii: "\n"))
       count += 1

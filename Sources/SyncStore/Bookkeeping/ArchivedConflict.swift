@@ -4,9 +4,9 @@ import SyncModel
 
 /// An entry of the conflict journal in the archive, with names in place of the store's numbers, as
 /// one line of JSON.
-struct ArchivedConflict: Codable {
+struct ArchivedConflict: Decodable, Equatable {
   /// A value; none of the members stands for NULL.
-  struct Content: Codable {
+  struct Content: Decodable, Equatable {
     var integer: Int64?
     /// Its shortest digits, or `inf`.
     var real: String?
@@ -18,13 +18,13 @@ struct ArchivedConflict: Codable {
     var row: Data?
   }
 
-  struct Cell: Codable {
+  struct Cell: Decodable, Equatable {
     /// `nil` for the key that the row has on this device alone.
     var column: SQLName?
     var value: Content
   }
 
-  struct Side: Codable {
+  struct Side: Decodable, Equatable {
     var time: UInt64?
     var client: String?
     var cells: [Cell]?

@@ -333,12 +333,7 @@ final class ConflictArchive {
 
   /// Makes the name of the file durable, where the file system supports that.
   private func flushFolder() throws {
-    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-    let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: folder))
-    if fsync(handle.fileDescriptor) != 0, errno == EIO || errno == ENOSPC {
-      throw ArchiveProblem.ofLastCall
-    }
-    try handle.close()
+    try FileFlush.flush(URL(fileURLWithPath: path).deletingLastPathComponent().path)
   }
 
   // MARK: - Warnings

@@ -32,7 +32,7 @@ extension ConflictJournal {
     guard entry.contentCount <= archive.entryBytes else {
       return try drop(entry.number, at: entry.at, isInTable: isInTable)
     }
-    let line = try JSONEncoder().encode(try names.archived(entry))
+    let line = try names.archived(entry).line
     if leaving.content.byteCount + line.count > archive.blockBytes {
       try flushLeaving()
       if hasArchiveFailed { return try moveOut(entry, isInTable: isInTable) }
