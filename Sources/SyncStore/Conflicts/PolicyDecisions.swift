@@ -222,13 +222,10 @@ struct PolicyDecisions {
   private func refusal(_ body: () throws -> Void) throws -> LocalEdits.Refusal? {
     let plain = (cells: session.writtenPlainCells, rows: session.writtenPlainRows)
     let noted = session.changes.mark()
-    try session.database.execute(sql: "SAVEPOINT docsync_decision")
     do {
-      try body()
-      try session.database.execute(sql: "RELEASE docsync_decision")
+      try session.database.atomically(body)
       return nil
     } catch let refusal as LocalEdits.Refusal {
-      try session.database.execute(sql: "ROLLBACK TO docsync_decision; RELEASE docsync_decision")
       (session.writtenPlainCells, session.writtenPlainRows) = plain
       session.changes.restore(noted)
       session.forgetKeyMemory()

@@ -33,16 +33,11 @@ final class CollidingRows {
     _ table: TableSchema, _ database: Database, _ body: () throws -> Int
   ) throws -> Int? {
     guard !columns(table).isEmpty else { return try body() }
-    try database.execute(sql: "SAVEPOINT docsync_colliding")
     do {
-      let count = try body()
-      try database.execute(sql: "RELEASE docsync_colliding")
-      return count
+      return try database.atomically(body)
     } catch let error as DatabaseError
       where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE
     {
-      try TransactionEnded.check(database, after: error)
-      try database.execute(sql: "ROLLBACK TO docsync_colliding; RELEASE docsync_colliding")
       return nil
     }
   }

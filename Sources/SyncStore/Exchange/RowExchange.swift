@@ -140,16 +140,16 @@ struct RowExchange {
   /// Runs a statement that writes many rows or, if one of the application's triggers fails, writes
   /// them one by one. Returns how many were written.
   func run(_ all: String, keys: String, one: String, count: Int) throws -> Int {
-    try database.execute(sql: "SAVEPOINT docsync_exchange")
     do {
-      try database.execute(sql: all)
-      let written = database.changesCount
-      try database.execute(sql: "RELEASE docsync_exchange")
-      return written
+      return try database.atomically {
+        try database.execute(sql: all)
+        return database.changesCount
+      }
     } catch let error as DatabaseError where session.appTriggers.canBeBlamed(for: error) {
-      if !database.isInsideTransaction { session.appTriggers.noteEnd(error) }
-      try TransactionEnded.check(database, after: error)
-      try database.execute(sql: "ROLLBACK TO docsync_exchange; RELEASE docsync_exchange")
+      // One of the rows is the reason.
+    } catch let ended as TransactionEnded {
+      session.appTriggers.noteEnd(ended.cause)
+      throw ended
     }
     let reading = try SQLStatement(keys, on: database)
     var found: [[Value]] = []

@@ -263,24 +263,23 @@ struct SchemaExchange {
       try database.execute(sql: "DROP TABLE main.\(name)")
       return try database.execute(sql: entry.sql)
     }
-    try database.execute(sql: "SAVEPOINT docsync_adapt")
     do {
-      let columns = Set(try columnNames(former.name).map { $0.folded })
-      try database.execute(
-        sql: "CREATE TEMP TABLE docsync_adapted AS SELECT * FROM main.\(name); "
-          + "DROP TABLE main.\(name)")
-      try database.execute(sql: entry.sql)
-      let common = try columnNames(entry.name).filter { columns.contains($0.folded) }
-        .map(quoted).joined(separator: ", ")
-      if !common.isEmpty {
+      try database.atomically {
+        let columns = Set(try columnNames(former.name).map { $0.folded })
         try database.execute(
-          sql: "INSERT INTO main.\(name) (\(common)) SELECT \(common) FROM temp.docsync_adapted")
+          sql: "CREATE TEMP TABLE docsync_adapted AS SELECT * FROM main.\(name); "
+            + "DROP TABLE main.\(name)")
+        try database.execute(sql: entry.sql)
+        let common = try columnNames(entry.name).filter { columns.contains($0.folded) }
+          .map(quoted).joined(separator: ", ")
+        if !common.isEmpty {
+          try database.execute(
+            sql: "INSERT INTO main.\(name) (\(common)) SELECT \(common) FROM temp.docsync_adapted")
+        }
+        try database.execute(sql: "DROP TABLE temp.docsync_adapted")
       }
-      try database.execute(sql: "DROP TABLE temp.docsync_adapted; RELEASE docsync_adapt")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-      try TransactionEnded.check(database, after: error)
       // The rows of the table are more important than its form.
-      try database.execute(sql: "ROLLBACK TO docsync_adapt; RELEASE docsync_adapt")
     }
   }
 

@@ -17,4 +17,19 @@ extension Database {
     }
     return result
   }
+
+  /// Runs `body` within a transaction, as a whole or not at all: if it throws, what it has written is
+  /// undone. Throws ``TransactionEnded`` if SQLite has rolled back the transaction.
+  func atomically<Result>(_ body: () throws -> Result) throws -> Result {
+    try execute(sql: "SAVEPOINT docsync")
+    do {
+      let result = try body()
+      try execute(sql: "RELEASE docsync")
+      return result
+    } catch {
+      try TransactionEnded.check(self, after: error)
+      try execute(sql: "ROLLBACK TO docsync; RELEASE docsync")
+      throw error
+    }
+  }
 }

@@ -343,14 +343,9 @@ struct LocalEdits {
   /// Runs `body`, and undoes what it did if it throws. Throws ``Refusal`` if a constraint refuses
   /// the edit.
   func atomically<Result>(_ body: () throws -> Result) throws -> Result {
-    try session.database.execute(sql: "SAVEPOINT docsync_edit")
     do {
-      let result = try body()
-      try session.database.execute(sql: "RELEASE docsync_edit")
-      return result
+      return try session.database.atomically(body)
     } catch {
-      try TransactionEnded.check(session.database, after: error)
-      try session.database.execute(sql: "ROLLBACK TO docsync_edit; RELEASE docsync_edit")
       session.forgetKeyMemory()
       guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_CONSTRAINT else {
         throw error

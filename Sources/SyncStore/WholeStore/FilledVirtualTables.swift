@@ -57,26 +57,24 @@ struct FilledVirtualTables {
       try database.execute(sql: deletion)
       return []
     }
-    try database.execute(sql: "SAVEPOINT docsync_clearing")
     do {
-      let before = try filled.map(rowCount)
-      try copyDeletionTriggers(of: table)
-      try database.execute(sql: deletion)
-      let deleted = database.changesCount
-      try dropCopies()
-      let after = try filled.map(rowCount)
-      try database.execute(sql: "RELEASE docsync_clearing")
-      // A trigger may look for a row by its key, which is NULL, and find none.
-      return Set(
-        zip(filled, zip(before, after)).compactMap { name, counts in
-          isCleared(name, of: table) && counts.0 - counts.1 >= deleted ? nil : name
-        })
+      return try database.atomically {
+        let before = try filled.map(rowCount)
+        try copyDeletionTriggers(of: table)
+        try database.execute(sql: deletion)
+        let deleted = database.changesCount
+        try dropCopies()
+        let after = try filled.map(rowCount)
+        // A trigger may look for a row by its key, which is NULL, and find none.
+        return Set(
+          zip(filled, zip(before, after)).compactMap { name, counts in
+            isCleared(name, of: table) && counts.0 - counts.1 >= deleted ? nil : name
+          })
+      }
     } catch let error as DatabaseError where Self.canBeOfTrigger(error) {
-      try TransactionEnded.check(database, after: error)
-      try database.execute(sql: "ROLLBACK TO docsync_clearing; RELEASE docsync_clearing")
+      try database.execute(sql: deletion)
+      return Set(filled)
     }
-    try database.execute(sql: deletion)
-    return Set(filled)
   }
 
   private func rowCount(_ virtualTable: SQLName) throws -> Int {
