@@ -68,10 +68,12 @@ extension ExistenceRule {
       let isIdentifying = isIdentifying(link, table)
       if isIdentifying, keepsIdentity { continue }
       if try exists(link) {
-        guard let target = shownTarget(of: link, from: row) else { continue }
-        // Uses the identity, not the key as the row spells it: the spelling may change.
-        let values = try session.schema[target.table].referredValues(
-          of: target.identity, by: link.key)
+        // Without such values the row refers to the row that is not shown.
+        guard let target = shownTarget(of: link, from: row),
+          // Uses the identity, not the key as the row spells it: the spelling may change.
+          let values = session.schema[target.table].referringValues(
+            to: target.identity, by: link.key, in: table)
+        else { continue }
         for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
       } else if isIdentifying {
         continue

@@ -194,7 +194,7 @@ final class ExistenceRule {
     for row in rows { row.hasExpandedStrangers = true }
     for (table, rows) in byTable(rows) {
       for key in session.schema.inbound(to: table) where !key.isEnforced && table.identifies(key) {
-        let values = try rows.map { try table.referredValues(of: $0.key.identity, by: key) }
+        let values = rows.map { table.referredValues(of: $0.key.identity, by: key) }
           .filter { values in !values.contains { $0.kind == .identity } }
         try loadRows(referringBy: key, with: values)
       }

@@ -157,8 +157,9 @@ struct OrphansWithoutKey {
     var seen: Set<RowIdentity> = []
     while let row = next, seen.insert(row).inserted {
       if try parent.shown(row) != nil {
-        let referred = try parent.table.referredValues(of: row, by: reference)
-        return try zip(referred, columns).map { try session.imported($0, $1) ?? .null }
+        return try parent.table.referringValues(
+          to: row, by: reference, in: session.schema[reference.child]
+        ).map { try zip($0, columns).map { try session.imported($0, $1) ?? .null } }
       }
       let key = RowKey(table: reference.parent, identity: row)
       let standIn = set?[key]?.standIn

@@ -178,7 +178,7 @@ extension RowWriter {
     for link in row.links {
       for target in link.path {
         let parent = session.schema[target.table]
-        let values = try parent.referredValues(of: target.identity, by: link.key)
+        let values = parent.referredValues(of: target.identity, by: link.key)
         result.insert(
           ReferenceKey(
             parent: target.table, columns: link.key.columnsName,

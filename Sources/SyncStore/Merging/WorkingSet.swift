@@ -112,11 +112,8 @@ final class WorkingSet {
   /// can have the identity: references to it lead nowhere.
   func keyValues(of key: RowKey, _ table: TableSchema) throws -> [Value?] {
     var values = [Value?](repeating: nil, count: table.columns.count)
-    let positions = table.identityPositions
-    guard table.identity != .surrogate,
-      let key = IdentityEncoding.values(of: key.identity, count: positions.count)
-    else { return values }
-    for (position, value) in zip(positions, key) { values[position] = value }
+    guard let key = table.values(of: key.identity) else { return values }
+    for (position, value) in zip(table.identityPositions, key) { values[position] = value }
     return values
   }
 

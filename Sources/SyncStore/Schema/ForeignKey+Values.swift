@@ -99,14 +99,23 @@ extension TableSchema {
     return Int64(bitPattern: bits.low)
   }
 
+  /// Returns the values that an identity contains, in the form of their columns; a reference stays an
+  /// identity. `nil` if no row of the table can have the identity, or if it is random.
+  func values(of row: RowIdentity) -> [Value]? {
+    guard identity != .surrogate,
+      var values = IdentityEncoding.values(of: row, count: identityPositions.count)
+    else { return nil }
+    // An identity does not tell a real from an equal integer.
+    for (index, position) in identityPositions.enumerated() {
+      values[index] = values[index].converted(to: columns[position].affinity)
+    }
+    return values
+  }
+
   /// Returns the logical values by which other rows refer to a row; `.null` for a column that the
   /// row's identity does not contain.
-  func referredValues(of row: RowIdentity, by reference: ForeignKey) throws -> [Value] {
-    let key =
-      identity == .surrogate
-      ? []
-      : IdentityEncoding.values(of: row, count: identityPositions.count)
-        ?? identityPositions.map { _ in .null }
+  func referredValues(of row: RowIdentity, by reference: ForeignKey) -> [Value] {
+    let key = values(of: row) ?? identityPositions.map { _ in .null }
     return reference.parentColumns.map { name in
       if name.folded == localKey?.folded { return .identity(row) }
       let index = identityPositions.firstIndex {
@@ -114,6 +123,18 @@ extension TableSchema {
       }
       return index.map { key[$0] } ?? .null
     }
+  }
+
+  /// Returns the logical values by which a row of `child` refers to a row of this table, in the form
+  /// of its columns. `nil` if the values in that form do not refer to the row: a column of numbers makes
+  /// 7 of the text `'07'`, which refers to `'7'`.
+  func referringValues(
+    to row: RowIdentity, by reference: ForeignKey, in child: TableSchema
+  ) -> [Value]? {
+    let values = zip(referredValues(of: row, by: reference), reference.columns).map {
+      $0.converted(to: child.columns[$1].affinity)
+    }
+    return identity(for: values, of: reference) == row ? values : nil
   }
 
   /// Returns the canonical form of the values of a reference to this table.

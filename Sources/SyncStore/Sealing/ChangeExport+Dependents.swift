@@ -94,7 +94,7 @@ extension ChangeExport {
         let key = ReferenceKey(
           parent: table.id, columns: reference.columnsName,
           key: table.referenceKey(
-            try table.referredValues(of: parent.identity, by: reference), reference))
+            table.referredValues(of: parent.identity, by: reference), reference))
         // Rows of other tables may refer by the same column of the parent.
         for child in try session.keptRows.rows(referringBy: key)
         where child.table == reference.child && !done.contains(child) {
@@ -125,10 +125,10 @@ extension ChangeExport {
   ) throws -> Bool {
     let table = session.schema[child.table]
     var values = [Value?](repeating: nil, count: table.columns.count)
-    if table.identity != .surrogate {
-      let key = try IdentityEncoding.decode(
-        child.identity, count: table.identityPositions.count)
-      for (position, value) in zip(table.identityPositions, key) { values[position] = value }
+    for (position, value) in zip(
+      table.identityPositions, table.values(of: child.identity) ?? [])
+    {
+      values[position] = value
     }
     for cell in kept.cells where cell.column < values.count { values[cell.column] = cell.value }
     var next = session.schema[parent.table].identity(

@@ -24,7 +24,7 @@ extension ChangeExport {
       let key = ReferenceKey(
         parent: table.id, columns: reference.columnsName,
         key: table.referenceKey(
-          try table.referredValues(of: row.identity, by: reference), reference))
+          table.referredValues(of: row.identity, by: reference), reference))
       for referring in try session.keptRows.rows(referringBy: key) where referring.table == child.id
       {
         guard let kept = try session.keptRows.row(referring) else { continue }

@@ -18,7 +18,7 @@ struct HiddenEdits {
   /// A row that moves, as it was before the edits were exported.
   private struct HiddenRow {
     var key: RowKey
-    /// The logical values, by column; those of the key as the identity contains them.
+    /// The logical values, by column; those of the key in the form of their columns.
     var values: [Value]
     var state: RowState
     /// The time of the edit that it follows.
@@ -83,8 +83,11 @@ struct HiddenEdits {
     guard let index = indexes[key], self.parent(of: rows[index].values, by: reference) == parent
     else { return }
     let table = session.schema[reference.parent]
-    let referred = try table.referredValues(of: standIn, by: reference)
-    for (column, value) in zip(reference.columns, referred) { rows[index].values[column] = value }
+    let referring = table.referringValues(
+      to: standIn, by: reference, in: session.schema[key.table])
+    for (column, value) in zip(reference.columns, referring ?? []) {
+      rows[index].values[column] = value
+    }
   }
 
   /// Returns the hidden rows that exist, or did, and refer to a row by their own key.
@@ -97,7 +100,7 @@ struct HiddenEdits {
       let key = ReferenceKey(
         parent: table.id, columns: reference.columnsName,
         key: table.referenceKey(
-          try table.referredValues(of: parent.identity, by: reference), reference))
+          table.referredValues(of: parent.identity, by: reference), reference))
       let rows = try session.keptRows.rows(referringBy: key).filter { $0.table == child.id }
       return try rows.map(set.row).filter { row in
         // A stand-in is no parent.
@@ -128,14 +131,14 @@ struct HiddenEdits {
   /// Returns a row's values, with the new identities of the rows that its key refers to.
   private func movedValues(_ row: HiddenRow, _ seen: Set<RowKey> = []) throws -> [Value] {
     var values = row.values
-    for reference in session.schema[row.key.table].foreignKeys
-    where session.schema[row.key.table].hasInKey(reference) {
+    let child = session.schema[row.key.table]
+    for reference in child.foreignKeys where child.hasInKey(reference) {
       let table = session.schema[reference.parent]
       guard let parent = parent(of: row.values, by: reference), table.identifies(reference),
-        let destination = try destination(of: parent, seen.union([row.key]))
+        let destination = try destination(of: parent, seen.union([row.key])),
+        let referring = table.referringValues(to: destination, by: reference, in: child)
       else { continue }
-      let referred = try table.referredValues(of: destination, by: reference)
-      for (column, value) in zip(reference.columns, referred) { values[column] = value }
+      for (column, value) in zip(reference.columns, referring) { values[column] = value }
     }
     return values
   }
