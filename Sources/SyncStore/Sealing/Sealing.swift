@@ -59,7 +59,7 @@ struct Sealing {
     try export.hidden?.export(to: builder, into: set)
     try held.export(to: builder, binding, into: set)
     (report.changeSets, report.files) = (builder.sealed, builder.files)
-    try session.goneKeys.keepContained(suspects.freedKeys)
+    let named = try session.goneKeys.keepContained(suspects.freedKeys)
     report.parkedRows = try settle(suspects, followed, set)
     try session.writeHeldEdits()
     // A program may have written them with foreign keys off.
@@ -71,7 +71,7 @@ struct Sealing {
       try session.goneKeys.freeThoseOfUnknownRows()
       try session.forgetSettling()
     }
-    try session.goneKeys.free(suspects.freedKeys)
+    try session.goneKeys.free(suspects.freedKeys, named: named)
     try session.goneKeys.holdDeclared()
     let edited = try session.tablesWithEdits()
     for table in edited {

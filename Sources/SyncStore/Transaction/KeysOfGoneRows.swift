@@ -250,7 +250,9 @@ extension KeysOfGoneRows {
   /// Lets the keys that rows contain in their own keys stand for the removed rows, before sealing
   /// decides which rows are shown. Frees a key that is a plain value, if its row came and went: no
   /// cell needs a note that it does not refer to that row (``StoreSession/isAmbiguous(_:in:)``).
-  func keepContained(_ freed: [Freed]) throws {
+  /// Returns the rows for which keys stand.
+  func keepContained(_ freed: [Freed]) throws -> Set<RowKey> {
+    var named: Set<RowKey> = []
     let contained = try freed.byTable { try self.contained($0, in: $1) }
     let isCompared = try session.tablesToCompare().isEmpty
     for freed in freed {
@@ -258,10 +260,12 @@ extension KeysOfGoneRows {
       guard try !access.hasRow(localKey: freed.key) else { continue }
       if contained[freed.table]?.contains(freed.key) == true {
         try keep(freed.key, of: freed.row)
+        named.insert(freed.row)
       } else if isCompared, try isPlain(freed), try !isKnown(freed) {
         try access.forgetKey(freed.key, of: freed.identity)
       }
     }
+    return named
   }
 
   /// Returns whether a key may be a plain value of rows, in a table whose keys others contain in theirs.
@@ -278,7 +282,9 @@ extension KeysOfGoneRows {
 
   /// Frees the keys of removed rows, except those that still stand for their rows, once sealing has
   /// decided which rows are shown.
-  func free(_ freed: [Freed]) throws {
+  ///
+  /// - Parameter named: The rows for which keys stood until then (``keepContained(_:)``).
+  func free(_ freed: [Freed], named: Set<RowKey>) throws {
     let contained = try freed.byTable { try self.contained($0, in: $1) }
     let uncompared = try freed.byTable { try self.containedUncompared($0, in: $1) }
     var held: [(key: Int64, row: RowKey)] = []
@@ -293,8 +299,9 @@ extension KeysOfGoneRows {
         continue
       }
       if contained[freed.table]?.contains(freed.key) == true { continue }
-      // No change set names a row that came and went: a plain value that is its number stays one.
-      if try isPlain(freed), try isKnown(freed) { continue }
+      // No change set names a row that came and went, unless the key of another row did: a plain
+      // value that is its number stays one.
+      if try isPlain(freed), try named.contains(freed.row) || isKnown(freed) { continue }
       try access.forgetKey(freed.key, of: freed.identity)
     }
     try hold(held)

@@ -153,18 +153,23 @@ extension TableAccess {
 
   /// Returns the plain values that the edits in the log made keys of rows.
   ///
-  /// - Parameter evenForAWhile: Whether keys count that rows have lost again.
+  /// - Parameter evenForAWhile: Whether all keys count that rows have lost again. Otherwise such a key
+  ///   counts as long as it still stands for its row, since other rows contain it in their own keys.
   func givenPlainKeys(evenForAWhile: Bool) throws -> Set<Int64> {
     let plain = try session.plainKeys.keys(of: table.id)
     guard !plain.isEmpty else { return [] }
+    guard table.identity == .surrogate else {
+      return try Set(plain.filter(hasRow)).union(lostKeys(among: plain)).filter(isGiven)
+    }
+    let inserted = try Int64.fetchSet(
+      session.database,
+      sql: "SELECT DISTINCT k0 FROM \(table.logName) "
+        + "WHERE op = \(CaptureTriggers.Entry.insert.rawValue)"
+    ).intersection(plain)
     let candidates =
-      evenForAWhile && table.identity == .surrogate
-      ? try Int64.fetchSet(
-        session.database,
-        sql: "SELECT DISTINCT k0 FROM \(table.logName) "
-          + "WHERE op = \(CaptureTriggers.Entry.insert.rawValue)"
-      ).intersection(plain)
-      : try Set(plain.filter(hasRow)).union(lostKeys(among: plain))
+      try evenForAWhile
+      ? inserted
+      : inserted.filter(hasRow).union(session.goneKeys.contained(inserted, in: table.id))
     return try candidates.filter(isGiven)
   }
 
