@@ -12,6 +12,8 @@ struct Materialization {
   private(set) var visible: [OracleKey: [SQLName: Value]] = [:]
   /// The living rows that are not visible.
   private(set) var hidden: [OracleKey: Hidden] = [:]
+  /// The deleted rows that others hold, and that are not visible all the same.
+  private(set) var heldInvisibly: Set<OracleKey> = []
   /// The rows that are shown under another identity.
   private(set) var shownElsewhere: Set<OracleKey> = []
 
@@ -42,6 +44,8 @@ struct Materialization {
         existing[key] == nil
         ? .parentDeleted : standing.contains(key) ? .parentMissing : .uniqueValueTaken
     }
+    heldInvisibly = Set(
+      existing.keys.filter { state.rows[$0]?.isLiving == false && visible[$0] == nil })
   }
 
   // MARK: - 1. Existence

@@ -60,8 +60,10 @@ struct FleetInvariants {
 
   /// Checks that the rows of excluded tables have followed the rows to which they refer.
   private func checkMarks(of device: FleetDevice, since former: FleetMarks) throws {
-    let hidden = device.expected?.hidden.filter { $0.value != .parentDeleted } ?? [:]
-    let faults = try FleetMarks(device).faults(since: former, hidden: Set(hidden.keys))
+    let expected = device.expected
+    let hidden = expected?.hidden.filter { $0.value != .parentDeleted } ?? [:]
+    let faults = try FleetMarks(device).faults(
+      since: former, hidden: Set(hidden.keys).union(expected?.heldInvisibly ?? []))
     guard faults.isEmpty else {
       throw FleetFailure(.marks, "device \(device.number): \(faults.joined(separator: "\n  "))")
     }
