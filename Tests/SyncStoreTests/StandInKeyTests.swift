@@ -78,6 +78,13 @@ import Testing
     }
   }
 
+  /// Gives two rows one unique value, each on its own device: the row of the later edit is shown.
+  private func hide(_ earlier: String, behind later: String, _ devices: [Device]) throws {
+    try devices[1].run(earlier)
+    try devices[0].setClock(offset: 3_600)
+    try devices[0].run(later)
+  }
+
   /// The key of the stand-in has no form in the child's column, and what the column would make of it is
   /// the key of a third row.
   @Test(arguments: [("INT", "07", "7"), ("INT", "7.0", "7"), ("REAL", "7", "7.0")])
@@ -91,9 +98,9 @@ import Testing
         "INSERT INTO parent VALUES (\(key), 'b'), ('\(standIn)', 'a'), ('\(third)', 'c'); "
           + "INSERT INTO child VALUES (4, 'c')")
       try converge(devices)
-      try devices[1].run("UPDATE parent SET u = 'a2' WHERE u = 'b'")
-      try devices[0].setClock(offset: 3_600)
-      try devices[0].run("UPDATE parent SET u = 'a2' WHERE u = 'a'")
+      try hide(
+        "UPDATE parent SET u = 'a2' WHERE u = 'b'",
+        behind: "UPDATE parent SET u = 'a2' WHERE u = 'a'", devices)
       try converge(devices, "SELECT a FROM child", [])
       // Its parent is another one.
       try devices[0].run("DELETE FROM parent WHERE k = '\(third)'")
@@ -122,9 +129,9 @@ import Testing
     try devices[0].run("INSERT INTO parent VALUES ('4', 'b'), ('07', 'a')\(third)")
     try devices[0].run("INSERT INTO child VALUES (4, NULL)")
     try converge(devices)
-    try devices[1].run("UPDATE parent SET u = 'a2' WHERE u = 'b'")
-    try devices[0].setClock(offset: 3_600)
-    try devices[0].run("UPDATE parent SET u = 'a2' WHERE u = 'a'")
+    try hide(
+      "UPDATE parent SET u = 'a2' WHERE u = 'b'",
+      behind: "UPDATE parent SET u = 'a2' WHERE u = 'a'", devices)
     try converge(devices)
     #expect(try devices[0].rows("SELECT quote(k), quote(a) FROM child") == ["NULL|NULL"])
   }
@@ -145,9 +152,9 @@ import Testing
     try devices[0].run("INSERT INTO meta VALUES (7, 'x', 'a'), (9, 'y', 'b')")
     try devices[0].run("INSERT INTO note VALUES ('7', 'x')")
     try converge(devices)
-    try devices[1].run("UPDATE meta SET u = 'c' WHERE person = 7")
-    try devices[0].setClock(offset: 3_600)
-    try devices[0].run("UPDATE meta SET u = 'c' WHERE person = 9")
+    try hide(
+      "UPDATE meta SET u = 'c' WHERE person = 7",
+      behind: "UPDATE meta SET u = 'c' WHERE person = 9", devices)
     try converge(devices, "SELECT * FROM note", ["9|y"])
     for device in devices {
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
