@@ -34,10 +34,9 @@ struct DatabaseJoin {
   /// Merges. The caller cannot use `session` afterwards.
   func run(_ session: StoreSession) throws -> MergedRows {
     let database = session.database
-    let local = LocalTables(
-      database: database, former: former, schema: session.schema,
-      checkCancellation: checkCancellation)
-    try local.check(path: path)
+    let local = dataOnDevice(database, session.schema)
+    try local.check(path: path, SchemaObjects(database))
+    let sequences = try AutoincrementSequences(database, and: former.database)
     let names = local.newTables.map(\.name)
     var session = session
     if !names.isEmpty {
@@ -45,40 +44,60 @@ struct DatabaseJoin {
       try session.conflicts.journal.finish()
       session = try store.renewedSession(database, continuing: session)
     }
-    try local.addMigrations(to: session.schema)
+    let objects = try joinSchemas(&session, newTables: names)
     let merge = try DatabaseMerge(
       session: session, former: former, prefer: prefer, random: store.options.random, work: work,
       checkCancellation: checkCancellation)
     try merge.run()
     var report = merge.report
     // Some of the new tables may be unsuitable.
-    let staying = LocalTables(
-      database: database, former: former, schema: session.schema,
-      checkCancellation: checkCancellation)
+    let staying = dataOnDevice(database, session.schema)
     report.localTables =
       isInPlace ? try staying.follow(merge.translate) : try staying.takeAlong(merge.translate)
     let localTables = Set(report.localTables.map { $0.folded })
     report.newTables = names.filter { !localTables.contains($0.folded) }
+    try objects.makeRest()
+    try sequences.raise()
     try merge.end()
     // Later, nothing would distinguish these from references.
     if session.hasWrittenPlainValues {
       try store.seal(session, comparesRemade: false, checkCancellation: checkCancellation)
     }
-    try raiseVersion(database)
     try UnreportedWarnings.add(session.conflicts.takeWarnings(), to: session.records)
     try session.conflicts.journal.finish()
     return report
   }
 
-  /// Raises the application's schema version to that of the other database, if it is less. The
-  /// tables are those of both by now, so the application need not repeat a migration that it made
-  /// in one of them.
-  private func raiseVersion(_ database: Database) throws {
-    let version = "PRAGMA main.user_version"
-    let (here, there) = (
-      try Int.fetchOne(database, sql: version) ?? 0,
-      try Int.fetchOne(former.database, sql: version) ?? 0
-    )
-    if there > here { try database.execute(sql: "\(version) = \(there)") }
+  private func dataOnDevice(_ database: Database, _ schema: StoreSchema) -> LocalTables {
+    LocalTables(
+      database: database, former: former, schema: schema, checkCancellation: checkCancellation)
+  }
+
+  /// Gives the store the version and the migrations of both, and what these have added to tables of
+  /// the document. Throws `schemasDiffer` if the store cannot have all that they stand for.
+  private func joinSchemas(
+    _ session: inout StoreSession, newTables names: [SQLName]
+  ) throws -> JoinedObjects {
+    let newTables = Set(names.map { $0.folded })
+    let versions = JoinedVersions(
+      database: session.database, former: former, schema: session.schema, newTables: newTables)
+    let objects = try JoinedObjects(
+      database: session.database, former: former, schema: session.schema, newTables: newTables,
+      newer: versions.compare(), isInPlace: isInPlace, path: path)
+    try objects.check()
+    if try objects.makeIndexes() {
+      try session.conflicts.journal.finish()
+      do {
+        session = try store.renewedSession(session.database, continuing: session)
+      } catch let error as StoreError
+        where [.unsupportedSchema, .badConfiguration].contains(error.code)
+      {
+        var differences = SchemaDifferences()
+        differences.add(error.message)
+        try objects.refuse(differences)
+      }
+    }
+    try versions.join()
+    return objects
   }
 }

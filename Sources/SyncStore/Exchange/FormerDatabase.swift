@@ -12,6 +12,8 @@ final class FormerDatabase {
     var name: SQLName
     /// The names of the columns that can be written.
     var columns: [SQLName]
+    /// The names of the generated columns.
+    var generated: [SQLName]
     var sql: String
 
     func column(_ name: SQLName) -> SQLName? {
@@ -19,50 +21,37 @@ final class FormerDatabase {
     }
   }
 
-  /// Another named object of the schema.
-  struct Entry {
-    var type: String
-    var name: SQLName
-    var table: SQLName
-    var sql: String
-  }
-
   let database: Database
+  /// The objects of its schema.
+  let objects: SchemaObjects
   /// Its bookkeeping, if it was under sync.
   let session: StoreSession?
   /// By name, in lower case.
   private(set) var tables: [SQLName: Table] = [:]
-  /// The names of virtual tables, in lower case.
-  private(set) var virtualTables: Set<SQLName> = []
   /// Virtual tables, views, indexes and triggers, in the order in which they
   /// were made.
-  private(set) var entries: [Entry] = []
+  private(set) var entries: [SchemaObjects.Object] = []
 
   /// - Parameter session: A session on its bookkeeping, which contains the identities of rows;
   ///   `nil` if there is none.
   init(_ database: Database, session: StoreSession? = nil) throws {
     self.database = database
     self.session = session
-    var types: [SQLName: String] = [:]
-    for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
-      types[(row["name"] as SQLName).folded] = row["type"]
-    }
-    for row in try Row.fetchAll(
-      database,
-      sql: "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL "
-        + "AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT LIKE 'docsync~_%' ESCAPE '~' "
-        + "AND tbl_name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid")
-    {
-      let entry = Entry(
-        type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"])
-      let key = entry.name.folded
-      guard entry.type == "table", types[key] != "virtual" else {
-        if types[key] == "virtual" { virtualTables.insert(key) }
-        entries.append(entry)
-        continue
+    objects = try SchemaObjects(database)
+    for object in objects.objects {
+      switch object.kind {
+      case .table:
+        let information = try Row.fetchAll(
+          database, sql: "PRAGMA main.table_xinfo(\(quoted(object.name)))")
+        func names(_ isWanted: (_ hidden: Int) -> Bool) -> [SQLName] {
+          information.filter { isWanted($0["hidden"]) }.map { $0["name"] }
+        }
+        tables[object.name.folded] = Table(
+          name: object.name, columns: names { $0 == 0 }, generated: names { $0 > 1 },
+          sql: object.sql)
+      case .virtualTablePart: continue
+      case .virtualTable, .view, .index, .trigger: entries.append(object)
       }
-      if types[key] == "shadow" { continue }
-      tables[key] = Table(name: entry.name, columns: try columns(of: entry.name), sql: entry.sql)
     }
   }
 

@@ -12,35 +12,64 @@ struct LocalTables {
 
   // MARK: - The schema
 
-  /// Throws `schemasDiffer` if tables that both have differ in their columns.
-  func check(path: String) throws {
-    var differences: [String] = []
+  /// Throws `schemasDiffer` if tables that both have differ in their columns, or if a name stands for
+  /// something else in the document.
+  ///
+  /// - Parameter document: The objects of the document.
+  func check(path: String, _ document: SchemaObjects) throws {
+    var differences = SchemaDifferences()
+    for object in former.objects.objects { addNamesake(of: object, document, &differences) }
     for table in schema.tables {
-      let name = table.name.folded
-      guard let here = former.tables[name] else {
-        if former.virtualTables.contains(name)
-          || former.entries.contains(where: { $0.type == "view" && $0.name.folded == name })
-        {
-          differences.append("\(table.name) is not an ordinary table here")
-        }
-        continue
-      }
-      let wanted = table.columns.map(\.name) + [table.localKey].compactMap(\.self)
-      for column in wanted where here.column(column) == nil {
-        differences.append("\(table.name).\(column) exists only in the document")
-      }
-      let known = Set((wanted + table.excludedColumns).map { $0.folded })
-      for column in here.columns where !known.contains(column.folded) {
-        differences.append("\(here.name).\(column) exists only in the database")
-      }
+      guard let here = former.table(named: table.name) else { continue }
+      addColumns(of: table, here, &differences)
     }
-    guard !differences.isEmpty else { return }
-    throw StoreError(
-      .schemasDiffer, path: path,
-      message: "The database and the document have different columns: "
-        + differences.joined(separator: "; ") + ".",
+    try differences.check(
+      path: path, "The database and the document have different schemas",
       remedy: "Bring both to the same version of the application, or join without the rows "
         + "with \(.joinReplacing).")
+  }
+
+  private func addNamesake(
+    of object: SchemaObjects.Object, _ document: SchemaObjects,
+    _ differences: inout SchemaDifferences
+  ) {
+    guard let other = document.namesake(of: object) else { return }
+    if other.kind != object.kind {
+      differences.add(
+        "\(object.name) is \(other.kind.rawValue) in the document and \(object.kind.rawValue) in "
+          + "the database")
+    } else if object.isPart, !other.table.isSame(as: object.table),
+      former.table(named: object.table) != nil, schema.table(named: object.table) == nil
+    {
+      // It could not be made.
+      differences.add(
+        "\(object.name) belongs to \(other.table) in the document and to \(object.table) in the "
+          + "database")
+    }
+  }
+
+  private func addColumns(
+    of table: TableSchema, _ here: FormerDatabase.Table, _ differences: inout SchemaDifferences
+  ) {
+    func has(_ names: [SQLName], _ name: SQLName) -> Bool { names.contains { $0.isSame(as: name) } }
+    let wanted = table.columns.map(\.name) + [table.localKey].compactMap(\.self)
+    for column in wanted where here.column(column) == nil {
+      differences.add(
+        "\(table.name).\(column) "
+          + (has(here.generated, column)
+            ? "is generated in the database only" : "exists only in the document"))
+    }
+    let known = wanted + table.excludedColumns
+    for column in here.columns where !has(known, column) {
+      differences.add(
+        "\(here.name).\(column) "
+          + (has(table.allColumns, column)
+            ? "is generated in the document only" : "exists only in the database"))
+    }
+    // The application would miss it.
+    for column in here.generated where !has(table.allColumns, column) {
+      differences.add("\(here.name).\(column) exists only in the database")
+    }
   }
 
   /// The tables that the document does not know.
@@ -60,71 +89,8 @@ struct LocalTables {
     }
   }
 
-  /// Adds the migrations that the database records and the document does not: the tables are those
-  /// of both by now, so the application need not repeat a migration that it made in one of them.
-  ///
-  /// - Parameter schema: The schema with the new tables.
-  func addMigrations(to schema: StoreSchema) throws {
-    let new = Set(newTables.map { $0.name.folded })
-    for name in schema.leftOut.filter({ $0.value == .schema }).keys.sorted() {
-      guard let table = former.table(named: name) else { continue }
-      let known = try SchemaTables.entry(of: name, database)
-      // The document has no row yet that could differ from those of the database.
-      let isNew = new.contains(name.folded)
-      guard isNew || known.map({ $0.content == .migrations }) ?? true else { continue }
-      let present = Set(try columnNames(of: name).map { $0.folded })
-      let columns = table.columns.filter { present.contains($0.folded) }
-      let identifying = known?.columns ?? columns
-      // Another migration may have the number that the database gives to this one.
-      let key = try known.map { _ in try integerKey(of: name) } ?? nil
-      let others =
-        isNew
-        ? columns
-        : columns.filter { column in
-          !(key?.isSame(as: column) ?? false) || identifying.contains { $0.isSame(as: column) }
-        }
-      let reading = try SQLStatement(
-        "SELECT \((identifying + others).map(quoted).joined(separator: ", ")) "
-          + "FROM main.\(quoted(table.name))", on: former.database)
-      let finding = try SQLStatement(
-        "SELECT 1 FROM main.\(quoted(name)) WHERE "
-          + identifying.map { "\(quoted($0)) IS ?" }.joined(separator: " AND "), on: database)
-      let adding = try SQLStatement(
-        "INSERT OR IGNORE INTO main.\(quoted(name)) "
-          + "(\(others.map(quoted).joined(separator: ", "))) "
-          + "VALUES (\(others.map { _ in "?" }.joined(separator: ", ")))", on: database)
-      while try reading.step() {
-        for index in identifying.indices { finding.bind(reading.value(at: index), at: index + 1) }
-        let isThere = try finding.step()
-        finding.reset()
-        if isThere { continue }
-        for index in others.indices {
-          adding.bind(reading.value(at: identifying.count + index), at: index + 1)
-        }
-        try adding.run()
-      }
-    }
-  }
-
-  private func columnNames(of table: SQLName) throws -> [SQLName] {
-    try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
-      .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
-  }
-
-  /// Returns the column of a single `INTEGER PRIMARY KEY` that tells no migration from others.
-  private func integerKey(of table: SQLName) throws -> SQLName? {
-    let key = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
-      .filter { ($0["pk"] as Int) > 0 }
-    guard key.count == 1, let column = key.first,
-      (column["type"] as String).uppercased() == "INTEGER"
-    else { return nil }
-    return column["name"]
-  }
-
-  private func entries(of table: SQLName) -> [FormerDatabase.Entry] {
-    former.entries.filter {
-      ["index", "trigger"].contains($0.type) && $0.table.folded == table.folded
-    }
+  private func entries(of table: SQLName) -> [SchemaObjects.Object] {
+    former.objects.parts(of: table)
   }
 
   // MARK: - What stays on the device
@@ -142,18 +108,18 @@ struct LocalTables {
       try database.execute(sql: "DROP TABLE main.\(quoted(table.name))")
       try database.execute(sql: table.sql)
       try copyRows(of: table.name, columns: table.columns, references(of: table), translate)
-      for entry in entries(of: table.name) where try !exists(entry.name) {
+      for entry in entries(of: table.name) where try !isTaken(entry) {
         try database.execute(sql: entry.sql)
       }
     }
-    for entry in former.entries where try !exists(entry.name) {
-      switch entry.type {
-      case "view": try database.execute(sql: entry.sql)
-      case "table":
+    for entry in former.entries where try !isTaken(entry) {
+      switch entry.kind {
+      case .view: try database.execute(sql: entry.sql)
+      case .virtualTable:
         try database.execute(sql: entry.sql)
         try fill(entry)
-      // The document decides which triggers synchronized tables have.
-      case "trigger" where try schema.table(named: entry.table) == nil && exists(entry.table):
+      // Those of synchronized tables come last (``JoinedObjects``).
+      case .trigger where try schema.table(named: entry.table) == nil && exists(entry.table):
         try database.execute(sql: entry.sql)
       default: continue
       }
@@ -202,11 +168,15 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  private func exists(_ name: SQLName) throws -> Bool {
+  private func exists(_ name: SQLName, isTrigger: Bool = false) throws -> Bool {
     try Bool.fetchOne(
       database,
-      sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE)",
-      arguments: [name]) ?? false
+      sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE "
+        + "AND (type = 'trigger') = ?)", arguments: [name, isTrigger]) ?? false
+  }
+
+  private func isTaken(_ entry: SchemaObjects.Object) throws -> Bool {
+    try exists(entry.name, isTrigger: entry.kind == .trigger)
   }
 
   /// A reference from a table that stays on the device to a synchronized table.
@@ -256,7 +226,7 @@ struct LocalTables {
   }
 
   /// Fills a virtual table that only the database has.
-  private func fill(_ entry: FormerDatabase.Entry) throws {
+  private func fill(_ entry: SchemaObjects.Object) throws {
     let words = SQLTokens(entry.sql).tokens
     let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].name }
     let isFullText = module?.begins(with: "fts") ?? false

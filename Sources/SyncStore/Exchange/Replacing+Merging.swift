@@ -12,7 +12,7 @@ extension Replacing {
     try LocalTables(
       database: session.database, former: former, schema: schema,
       checkCancellation: checkCancellation
-    ).check(path: path)
+    ).check(path: path, SchemaObjects(session.database, in: KeyMapping.attached))
     func names(_ names: some Sequence<SQLName>) -> Set<SQLName> {
       Set(names.map { $0.folded })
     }

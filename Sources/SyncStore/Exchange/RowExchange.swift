@@ -363,13 +363,11 @@ struct RowExchange {
   /// Raises a table's AUTOINCREMENT sequence to that of the whole store: no key is given out twice,
   /// on any device.
   private func raiseSequence(of table: TableSchema) throws {
-    guard try database.tableExists("sqlite_sequence", in: "main"),
-      try database.tableExists("sqlite_sequence", in: KeyMapping.attached)
+    guard try database.tableExists("sqlite_sequence", in: KeyMapping.attached),
+      let number = try Int64.fetchOne(
+        database, sql: "SELECT seq FROM \(KeyMapping.attached).sqlite_sequence WHERE name = ?",
+        arguments: [table.name])
     else { return }
-    try database.execute(
-      sql: "UPDATE main.sqlite_sequence SET seq = max(seq, (SELECT w.seq FROM "
-        + "\(KeyMapping.attached).sqlite_sequence AS w WHERE w.name = ?1)) WHERE name = ?1 "
-        + "AND EXISTS (SELECT 1 FROM \(KeyMapping.attached).sqlite_sequence WHERE name = ?1)",
-      arguments: [table.name])
+    try AutoincrementSequences.raise(of: table.name, to: number, database)
   }
 }

@@ -263,6 +263,7 @@ struct SchemaExchange {
       try database.execute(sql: "DROP TABLE main.\(name)")
       return try database.execute(sql: entry.sql)
     }
+    let sequences = try AutoincrementSequences(database)
     do {
       try database.atomically {
         let columns = Set(try columnNames(former.name).map { $0.folded })
@@ -277,6 +278,7 @@ struct SchemaExchange {
             sql: "INSERT INTO main.\(name) (\(common)) SELECT \(common) FROM temp.docsync_adapted")
         }
         try database.execute(sql: "DROP TABLE temp.docsync_adapted")
+        try sequences.raise(of: entry.name)
       }
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       // The rows of the table are more important than its form.

@@ -103,9 +103,10 @@ extension LocalStore {
   /// shown; the others are entered in the conflict journal. Tables and columns that stay on the
   /// device are taken along. Tables that the document does not have become part of it.
   ///
-  /// Throws `schemasDiffer`, which names the columns, if tables that both have differ in their
-  /// columns, and `alreadyUnderSync` if the database is under sync. The file at `path` cannot be
-  /// used then.
+  /// The store has the newer version of the schema, and the migrations of both. Throws
+  /// `schemasDiffer`, which names the differences, if it would lack something that these stand for,
+  /// or if tables that both have differ in their columns, and `alreadyUnderSync` if the database is
+  /// under sync. The file at `path` cannot be used then.
   ///
   /// - Parameters:
   ///   - checkCancellation: Called repeatedly. Its errors are passed on.
@@ -205,8 +206,8 @@ extension LocalStore {
   /// The store forgets the change sets that it had sealed and received for its former document: the
   /// rows contain their changes. A copy of the former file remains beside it.
   ///
-  /// The other parameters are those of the other function. Throws `schemasDiffer` if the tables
-  /// differ in their columns, or if data that stays on this device would be shared, and `busy` if
+  /// The other parameters are those of the other function. Throws `schemasDiffer` if the schemas do
+  /// not fit, or if data that stays on this device would be shared, and `busy` if
   /// other programs write all the time. In these cases the rows are unchanged.
   ///
   /// - Parameter binding: The store's binding from then on, with the client that it has been.

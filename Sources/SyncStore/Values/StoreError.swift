@@ -23,8 +23,9 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let newerFormat = Code(rawValue: "newerFormat")
     /// The schema, or the configuration for it, cannot be synchronized.
     package static let unsupportedSchema = Code(rawValue: "unsupportedSchema")
-    /// A database with rows and the document that it is to join have tables
-    /// with different columns.
+    /// A database with rows and the document that it is to join have different schemas: other
+    /// columns, for example, or the database has a newer version with something that the document
+    /// lacks.
     package static let schemasDiffer = Code(rawValue: "schemasDiffer")
     /// The configuration names something that does not exist.
     package static let badConfiguration = Code(rawValue: "badConfiguration")
