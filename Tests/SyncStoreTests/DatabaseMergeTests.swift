@@ -7,7 +7,7 @@ import Testing
 @testable import SyncStore
 
 /// Counts what SQLite does for a store.
-private final class StepCounter {
+final class StepCounter {
   /// In hundreds of instructions of SQLite's virtual machine.
   private(set) var count = 0
 

@@ -3,129 +3,200 @@ import SyncModel
 
 /// The translation of merged rows' references.
 extension DatabaseMerge {
+  /// A row to be merged, as it would be in the document.
+  struct Candidate {
+    let table: TableSchema
+    let row: FormerDatabase.Record
+    /// Its values, with references to the rows to which it refers, where they are in the document.
+    var values: [Value]
+    /// The columns of references to rows whose place in the document is not known yet.
+    var open: Set<Int> = []
+    /// The columns that contain a number that is the key of another row of the document here, and of
+    /// no merged row. Such a number is a plain value.
+    var plain: Set<Int> = []
+    /// The columns of references to rows that are not in the document.
+    var lost: Set<Int> = []
+    /// Why the document cannot have it.
+    var fault: String?
+
+    /// Whether it has NULL in its key.
+    var isWithoutKey: Bool {
+      table.identity != .surrogate && table.identityPositions.contains { values[$0] == .null }
+    }
+  }
+
+  /// The values of a row with its references translated.
+  struct Translation {
+    var values: [Value]
+    /// The columns of references to rows.
+    var leading: Set<Int> = []
+    /// The columns of references to rows whose place in the document is not known yet.
+    var open: Set<Int> = []
+    /// The columns of references to rows that are not in the document.
+    var lost: Set<Int> = []
+    /// Whether the columns of a reference would contain different values for another reference.
+    var isContradictory = false
+  }
+
+  /// Where a reference leads.
+  private enum Lead {
+    /// To no row.
+    case plain
+    /// To a row that is not merged yet.
+    case undecided
+    /// To a row that is not in the document.
+    case nowhere
+    /// To a row by these values.
+    case values([Value])
+  }
+
+  static let missing = "the row that it refers to is not there"
+
   func key(of row: FormerDatabase.Record, _ table: TableSchema) -> [Value] {
     if let key = row.localKey { return [key] }
     return table.identityPositions.map { row.values[$0] }
   }
 
-  /// Merges the rows that a row refers to, however long the chain is, and then the row.
-  func mergeWithParents(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
-    struct Name: Hashable {
-      var table: Int
-      var key: [Value]
-    }
-    var path = [(table: table, row: row)]
-    var onPath: Set<Name> = [Name(table: table.id, key: key(of: row, table))]
-    while let (table, row) = path.last {
-      let name = Name(table: table.id, key: key(of: row, table))
-      if try keys.place(of: name.key, in: table) == nil {
-        var parent: (table: TableSchema, row: FormerDatabase.Record)?
-        for reference in table.foreignKeys where circular.contains(reference.parent) {
-          guard let found = try self.parent(of: row, by: reference, table) else { continue }
-          let name = Name(table: found.table.id, key: key(of: found.row, found.table))
-          guard try keys.place(of: name.key, in: found.table) == nil, !onPath.contains(name) else {
-            continue
-          }
-          parent = found
-          onPath.insert(name)
-          break
-        }
-        if let parent {
-          path.append(parent)
-          continue
-        }
-        try merge(row, table)
-      }
-      onPath.remove(name)
-      path.removeLast()
-    }
-  }
-
+  /// Returns the row of the other database to which values lead; `nil` if there is none, or nothing
+  /// tells it from others.
   func parent(
-    of row: FormerDatabase.Record, by reference: ForeignKey, _ table: TableSchema
-  ) throws -> (table: TableSchema, row: FormerDatabase.Record)? {
-    let parent = session.schema[reference.parent]
-    guard let key = parentKey(row.values, reference, parent),
-      let found = try readers[parent.id]?.record(key)
+    of referring: [Value], by reference: RowReference
+  ) throws -> FormerDatabase.Record? {
+    guard !referring.contains(.null), let reader = readers[reference.parent.id] else { return nil }
+    if reference.isToKey { return try reference.key(referring).flatMap { try reader.record($0) } }
+    guard reference.isUnique,
+      let row = try reader.record(referring, in: reference.parentColumns),
+      !key(of: row, reference.parent).contains(.null)
     else { return nil }
-    return (parent, found)
+    return row
   }
 
-  func finishCircles() throws {
-    for (table, key, reference, values) in unfinished {
-      let access = try session.access(table)
-      guard case .moved(let new) = try translation(values, reference) else { continue }
-      let statement = try access.update(reference.columns)
-      for (index, value) in (new + key).enumerated() { statement.bind(value, at: index + 1) }
-      // The log has the row as inserted; sealing reads the values that it has then.
-      try session.write(statement)
-      access.changes.note(.updated, key)
-    }
-  }
-
-  /// Returns the key by which a reference finds a row, or `nil` if it refers to nothing, or to
-  /// other columns than the key.
-  private func parentKey(
-    _ values: [Value], _ reference: ForeignKey, _ parent: TableSchema
-  ) -> [Value]? {
-    parentKey(reference.columns.map { values[$0] }, reference.parentColumns, parent)
-  }
-
-  private func parentKey(
-    _ referring: [Value], _ parentColumns: [SQLName], _ parent: TableSchema
-  ) -> [Value]? {
-    guard !referring.contains(.null) else { return nil }
-    let names = parentColumns.map { $0.folded }
-    let wanted = MergedKeys.keyColumns(parent).map { $0.folded }
-    guard names.count == wanted.count else { return nil }
-    var key: [Value] = []
-    for (index, name) in wanted.enumerated() {
-      guard let position = names.firstIndex(of: name) else { return nil }
-      let affinity =
-        parent.localKey != nil ? .integer : parent.columns[parent.identityPositions[index]].affinity
-      key.append(referring[position].applying(affinity))
-    }
-    return key
-  }
-
-  /// Returns where a reference leads, with a new key in the order of the reference's columns; `nil`
-  /// if nothing is recorded for its key.
-  func translation(
-    _ values: [Value], _ reference: ForeignKey
-  ) throws -> MergedKeys.Place? {
-    try translation(
-      reference.columns.map { values[$0] }, reference.parentColumns,
-      session.schema[reference.parent])
-  }
-
-  func translation(
-    _ referring: [Value], _ parentColumns: [SQLName], _ parent: TableSchema
-  ) throws -> MergedKeys.Place? {
-    guard let key = parentKey(referring, parentColumns, parent) else { return .same }
-    guard case .moved(let new) = try keys.place(of: key, in: parent) else {
-      return try keys.place(of: key, in: parent)
-    }
-    let wanted = MergedKeys.keyColumns(parent).map { $0.folded }
-    return .moved(
-      to: parentColumns.map { name in
-        wanted.firstIndex(of: name.folded).map { new[$0] } ?? .null
-      })
-  }
-
-  /// Returns the values of a row that stays on the device, with references to the new keys of the
-  /// rows to which they lead.
-  func translate(
-    _ values: [Value], _ references: [LocalTables.Reference]
-  ) throws -> [Value] {
-    var values = values
-    for reference in references {
-      let referring = reference.columns.map { values[$0] }
-      if case .moved(let new) = try translation(
-        referring, reference.parentColumns, reference.parent)
-      {
-        for (column, value) in zip(reference.columns, new) { values[column] = value }
+  private func lead(_ referring: [Value], _ reference: RowReference) throws -> Lead {
+    guard !referring.contains(.null) else { return .plain }
+    let parent = reference.parent
+    if let key = reference.key(referring), let place = try keys.place(of: key, in: parent) {
+      switch place {
+      case .same: return .values(referring)
+      case .moved(let new): return .values(reference.referring(to: new))
+      case .nowhere: return .nowhere
       }
     }
-    return values
+    guard let row = try self.parent(of: referring, by: reference) else { return .plain }
+    if reference.isToKey {
+      // Outside of circles, nothing is recorded for rows that keep their keys.
+      return circular.contains(parent.id) ? .undecided : .values(referring)
+    }
+    var key = key(of: row, parent)
+    switch try keys.place(of: key, in: parent) {
+    case .same: break
+    case .moved(let new): key = new
+    case .nowhere: return .nowhere
+    case nil: if circular.contains(parent.id) { return .undecided }
+    }
+    return try values(of: key, by: reference).map(Lead.values) ?? .plain
+  }
+
+  /// Returns the values by which a reference leads to a row of the document.
+  private func values(of key: [Value], by reference: RowReference) throws -> [Value]? {
+    let statement = try session.access(reference.parent.id).statement(reference.selection)
+    for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return reference.parentColumns.indices.map { statement.value(at: $0) }
+  }
+
+  func translation(_ values: [Value], _ references: [RowReference]) throws -> Translation {
+    var result = Translation(values: values)
+    var found: [(reference: RowReference, values: [Value])] = []
+    for reference in references {
+      switch try lead(reference.columns.map { values[$0] }, reference) {
+      case .plain: continue
+      case .undecided: result.open.formUnion(reference.columns)
+      case .nowhere: result.lost.formUnion(reference.columns)
+      case .values(let new): found.append((reference, new))
+      }
+    }
+    for (reference, new) in found {
+      for (index, column) in reference.columns.enumerated() {
+        // A reference to the same row stays as it is spelled.
+        let isSame = reference.areSame(values[column], new[index], at: index)
+        result.values[column] = isSame ? values[column] : new[index]
+      }
+      result.leading.formUnion(reference.columns)
+    }
+    result.isContradictory = found.contains { reference, new in
+      reference.isEnforced && isOverwritten(reference, new, in: result.values)
+        && !found.contains { Set($0.reference.columns).isStrictSuperset(of: reference.columns) }
+    }
+    return result
+  }
+
+  private func isOverwritten(
+    _ reference: RowReference, _ new: [Value], in values: [Value]
+  ) -> Bool {
+    reference.columns.indices.contains { index in
+      !reference.areSame(values[reference.columns[index]], new[index], at: index)
+    }
+  }
+
+  /// Returns the values of a row that stays on the device, with references to the rows to which they
+  /// led.
+  func translate(_ values: [Value], _ references: [RowReference]) throws -> [Value] {
+    try translation(values, references).values
+  }
+
+  /// Returns a row with its references as far as their places in the document are known.
+  func candidate(_ row: FormerDatabase.Record, _ table: TableSchema) throws -> Candidate {
+    let translation = try translation(row.values, references[table.id] ?? [])
+    let values = zip(translation.values, table.columns).enumerated().map { position, pair in
+      translation.leading.contains(position)
+        ? pair.0.converted(to: pair.1.affinity) : pair.0.applying(pair.1.affinity)
+    }
+    var candidate = Candidate(table: table, row: row, values: values, open: translation.open)
+    if !translation.lost.isEmpty || translation.isContradictory {
+      // Their numbers may be those of other rows in the document.
+      candidate.plain = translation.lost.union(translation.open)
+      candidate.lost = translation.lost
+      candidate.fault = Self.missing
+      return candidate
+    }
+    candidate.plain = try plainPositions(
+      values, table, except: translation.leading.union(translation.open))
+    let isDangling = table.foreignKeys.contains { reference in
+      reference.isEnforced && !candidate.plain.isDisjoint(with: reference.columns)
+        && !reference.columns.contains { values[$0] == .null }
+    }
+    if try isDangling || candidate.isWithoutKey && mayFindAnother(candidate) {
+      candidate.fault = Self.missing
+    }
+    return candidate
+  }
+
+  /// Whether a row with NULL in its key refers to no row, but to one that is merged later might get
+  /// the key. Nothing would find it again to correct the reference.
+  private func mayFindAnother(_ candidate: Candidate) throws -> Bool {
+    try (references[candidate.table.id] ?? []).contains { reference in
+      let referring = reference.columns.map { candidate.row.values[$0] }
+      guard reference.isEnforced, circular.contains(reference.parent.id), reference.isToKey,
+        !referring.contains(.null), reference.key(referring) != nil
+      else { return false }
+      return try parent(of: referring, by: reference) == nil
+    }
+  }
+
+  private func plainPositions(
+    _ values: [Value], _ table: TableSchema, except leading: Set<Int>
+  ) throws -> Set<Int> {
+    var found: Set<Int> = []
+    for (position, column) in table.columns.enumerated() where !leading.contains(position) {
+      guard case .key(let parent) = column.domain, let number = column.key(values[position])
+      else { continue }
+      let isTaken = try session.access(parent).hasRow(localKey: number)
+      // No row that is merged later may get the number.
+      guard isTaken || circular.contains(parent) else { continue }
+      try session.plainKeys.note(values[position], in: column)
+      if isTaken { found.insert(position) }
+    }
+    return found
   }
 }

@@ -29,25 +29,27 @@ extension DatabaseMerge {
 
   /// Inserts a row as it is, unless the store has a row with the same values: only the values can
   /// show whether the row is here already.
-  func mergeWithoutKey(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
-  ) throws {
+  func mergeWithoutKey(_ candidate: Candidate) throws {
+    let (table, row) = (candidate.table, candidate.row)
     let rowid: Int64
-    if let present = try takeRowWithoutKey(values, table) {
+    if let present = try takeRowWithoutKey(candidate.values, table) {
       report.equalRows += 1
       rowid = present
     } else {
       do {
         rowid = try LocalEdits(session: session).insertWithoutKey(
-          localValues: values, into: try session.access(table.id),
+          localValues: candidate.values, into: try session.access(table.id),
           localKey: try freeKey(row.localKey.flatMap(Value.key), table))
       } catch let refusal as LocalEdits.Refusal {
-        return try refuse(values, row, table, refusal, plain: [])
+        return try refuse(candidate, Fault(refusal))
       }
       report.insertedRows += 1
     }
-    if table.localKey != nil { try notePlace([.integer(rowid)], of: row, table) }
-    try takeLocalValues(of: row, to: rowid, table)
+    if table.localKey != nil {
+      try notePlace([.integer(rowid)], of: row, table)
+    } else if !row.localValues.isEmpty {
+      namelessRows.append((table, row, rowid))
+    }
   }
 
   /// Returns the rowid of a row with these values that is not another row of the former database
@@ -72,26 +74,6 @@ extension DatabaseMerge {
       guard try reading.step() else { return false }
       defer { reading.reset() }
       return values.indices.allSatisfy { reading.value(at: $0 + 1) == values[$0] }
-    }
-  }
-
-  private func takeLocalValues(
-    of row: FormerDatabase.Record, to rowid: Int64, _ table: TableSchema
-  ) throws {
-    let names = table.excludedColumns.sorted().filter { row.localValues[$0.folded] != nil }
-    guard !names.isEmpty, let name = table.rowidName else { return }
-    let statement = try SQLStatement(
-      "UPDATE OR ABORT \(table.quotedName) SET "
-        + names.map { "\(quoted($0)) = ?" }.joined(separator: ", ") + " WHERE \(name) = ?",
-      on: session.database)
-    for (index, column) in names.enumerated() {
-      statement.bind(row.localValues[column.folded] ?? .null, at: index + 1)
-    }
-    statement.bind(rowid, at: names.count + 1)
-    do {
-      try session.write(statement)
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-      session.warnOfRefusedValues(names, of: table, error)
     }
   }
 }

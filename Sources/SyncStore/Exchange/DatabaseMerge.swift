@@ -6,32 +6,38 @@ import SyncModel
 /// document, or was a store of another one: see Documentation/Lifecycle.md, “Join”.
 ///
 /// It merges tables in the order of their references, so that it knows where a reference leads
-/// before it merges the row. Within circles of references, it follows rows one by one.
+/// before it merges the row. Within circles of references, it follows rows one by one. Rows that refer
+/// to one another are merged together.
 final class DatabaseMerge {
   let session: StoreSession
   private let former: FormerDatabase
   private let prefer: MergedRows.Preference
   private let random: () -> UInt64
   private let work: WorkCount
-  private let checkCancellation: () throws -> Void
+  let checkCancellation: () throws -> Void
 
   /// The stamps of the former rows, if they can be compared with the document's.
   private let stamps: FormerStamps?
   let keys: MergedKeys
   var readers: [Int: FormerDatabase.Reader] = [:]
+  /// The references of each table.
+  let references: [Int: [RowReference]]
   /// The tables that take part in circles of references.
   let circular: Set<Int>
-  /// References of rows that refer to one another, to be corrected once all rows are merged.
-  var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
-  private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
+  /// How many identities of other rows those of a table's rows contain, one in another, at most.
+  let depths: [Int: Int]
+  private var uniqueLookups: [Int: [UniqueLookup]] = [:]
   /// The greatest key that was assigned or existed, by table.
   private var greatestKeys: [Int: Int64] = [:]
   var report = MergedRows()
   /// The rows with NULL in their key that the document had, by table.
   var rowsWithoutKey: [Int: RowidsByValues] = [:]
+  /// The merged rows that nothing but their rowids identifies, and that have values of columns that
+  /// stay on the device.
+  var namelessRows: [(table: TableSchema, row: FormerDatabase.Record, rowid: Int64)] = []
   private var seen = 0
   /// The number of rows between two checks for cancellation.
-  private static let interval = 1_000
+  static let interval = 1_000
 
   init(
     session: StoreSession, former: FormerDatabase, prefer: MergedRows.Preference,
@@ -46,13 +52,18 @@ final class DatabaseMerge {
     self.checkCancellation = checkCancellation
     stamps = try former.session.flatMap { try FormerStamps($0, other: session.database) }
     keys = MergedKeys(session.database)
-    circular = session.schema.tablesInCircles
+    let schema = session.schema
+    references = Dictionary(
+      uniqueKeysWithValues: schema.tables.map { ($0.id, RowReference.all(of: $0, schema)) })
+    circular = Self.tablesInCircles(references)
+    depths = Self.depths(schema)
   }
 
-  private var tables: [TableSchema] {
-    session.schema.inDependencyOrder(session.schema.tables).filter {
-      former.table(named: $0.name) != nil
+  var tables: [TableSchema] {
+    let tables = session.schema.inDependencyOrder(session.schema.tables) { table in
+      (references[table.id] ?? []).map(\.parent.id)
     }
+    return tables.filter { former.table(named: $0.name) != nil }
   }
 
   func run() throws {
@@ -76,7 +87,7 @@ final class DatabaseMerge {
         }
       }
     }
-    try finishCircles()
+    try takeLocalValues()
   }
 
   /// Removes the temporary data.
@@ -88,124 +99,65 @@ final class DatabaseMerge {
 
   // MARK: - A row
 
+  /// Merges a row that refers to merged rows only.
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
-    var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
-    var open: [ForeignKey] = []
-    var moved: Set<Int> = []
-    for reference in table.foreignKeys {
-      switch try translation(row.values, reference) {
-      case .moved(let new):
-        for (column, value) in zip(reference.columns, new) {
-          values[column] = value
-          moved.insert(column)
-        }
-      case .nowhere:
-        return try refuse(
-          values, row, table, .reference, "the row that it refers to is not there", plain: [])
-      case .same: break
-      case nil:
-        if circular.contains(reference.parent) { open.append(reference) }
+    let candidate = try candidate(row, table)
+    if let fault = candidate.fault { return try refuse(candidate, Fault(.reference, fault)) }
+    if candidate.isWithoutKey { return try mergeWithoutKey(candidate) }
+    if let present = try presentRow(candidate) {
+      if let fault = try fault(of: candidate, as: present) {
+        return try refuse(candidate, fault)
       }
+      try compare(candidate, with: present)
+      return try notePlace(place(of: present, table), of: row, table)
     }
-    if table.identity != .surrogate,
-      table.identityPositions.contains(where: { values[$0] == .null })
-    {
-      for reference in open {
-        let isThere = try parent(of: row, by: reference, table) != nil
-        // A declared reference may lead nowhere. Nothing would find the row again to correct one that
-        // leads to a row that is merged later.
-        guard isThere || reference.isEnforced else { continue }
-        return try refuse(
-          values, row, table, .reference,
-          isThere
-            ? "it and the row that it refers to refer to one another"
-            : "the row that it refers to is not there", plain: [])
-      }
-      return try mergeWithoutKey(values, row, table)
-    }
-    let plain = try plainPositions(values, table, except: moved)
-    let isDangling = table.foreignKeys.contains { reference in
-      reference.isEnforced && !plain.isDisjoint(with: reference.columns)
-        && !reference.columns.contains { values[$0] == .null }
-    }
-    if isDangling {
-      return try refuse(
-        values, row, table, .reference, "the row that it refers to is not there", plain: plain)
-    }
-    if let present = try presentRow(values, row, table) {
-      let isPlain = table.identity != .surrogate && !plain.isDisjoint(with: table.identityPositions)
-      if try isPlain
-        && session.access(table.id).identity(ofKey: present)
-          != identity(of: row, values, table, plain: plain)
-      {
-        return try refuse(
-          values, row, table, .uniqueValue, "another row has its key on this device", plain: plain)
-      }
-      try compare(values, with: present, table, plain: plain)
-      try keep(row, at: present, table)
-      return
-    }
-    if try isDeleted(row, values, table, plain: plain) {
-      return try refuse(
-        values, row, table, .existence, "it was deleted in the document", plain: plain)
-    }
+    if let fault = try deletion(of: candidate) { return try refuse(candidate, fault) }
     do {
-      let key = try insert(values, row, table, plain: plain)
-      for reference in open { unfinished.append((table.id, key, reference, row.values)) }
+      let key = try insert(candidate)
       report.insertedRows += 1
-      try keep(row, at: key, table)
+      try notePlace(place(of: key, table), of: row, table)
     } catch let refusal as LocalEdits.Refusal {
-      try refuse(values, row, table, refusal, plain: plain)
+      try refuse(candidate, Fault(refusal))
     }
   }
 
-  /// Returns the columns that contain a number of no row of the other database that is the key of a
-  /// row of the document here. Such a number is a plain value.
-  private func plainPositions(
-    _ values: [Value], _ table: TableSchema, except moved: Set<Int>
-  ) throws -> Set<Int> {
-    var found: Set<Int> = []
-    for (position, column) in table.columns.enumerated() where !moved.contains(position) {
-      guard case .key(let parent) = column.domain, let number = column.key(values[position]),
-        try session.access(parent).hasRow(localKey: number),
-        try readers[parent]?.record([.integer(number)]) == nil
-      else { continue }
-      try session.plainKeys.note(values[position], in: column)
-      found.insert(position)
+  /// Why the document cannot have a row.
+  struct Fault: Error {
+    var kind: Conflict.Kind
+    var message: String
+
+    init(_ kind: Conflict.Kind, _ message: String) {
+      self.kind = kind
+      self.message = message
     }
-    return found
+
+    init(_ refusal: LocalEdits.Refusal) {
+      let isUnique = refusal.detail?.contains("UNIQUE") ?? false
+      self.init(isUnique ? .uniqueValue : .condition, refusal.message)
+    }
+  }
+
+  /// Returns why a row cannot be the document's row with a key: one of the two has a plain number in
+  /// its key where the other refers to a row.
+  func fault(of candidate: Candidate, as present: [Value]) throws -> Fault? {
+    let table = candidate.table
+    guard table.identity != .surrogate, !candidate.plain.isDisjoint(with: table.identityPositions),
+      try session.access(table.id).identity(ofKey: present) != identity(of: candidate)
+    else { return nil }
+    return Fault(.uniqueValue, "another row has its key on this device")
   }
 
   /// Returns the logical value of a row's value.
-  private func logical(
-    _ values: [Value], _ position: Int, _ table: TableSchema, plain: Set<Int>
-  ) throws -> Value {
-    plain.contains(position)
-      ? values[position] : try session.exported(values[position], table.columns[position])
+  private func logical(_ candidate: Candidate, _ position: Int) throws -> Value {
+    let value = candidate.values[position]
+    return candidate.plain.contains(position)
+      ? value : try session.exported(value, candidate.table.columns[position])
   }
 
-  /// Records the key that a row has in the document, and writes its values of excluded columns.
-  private func keep(
-    _ row: FormerDatabase.Record, at present: [Value], _ table: TableSchema
-  ) throws {
-    let access = try session.access(table.id)
-    var key = present
-    if table.localKey != nil, table.identity != .surrogate {
-      // Other rows refer to it by the key beside its identity.
-      key = try access.row(present)?.localKey.map { [.integer($0)] } ?? present
-    }
-    try notePlace(key, of: row, table)
-    guard !row.localValues.isEmpty else { return }
-    let names = table.excludedColumns.sorted()
-    let current = try access.localValues(present)
-    guard current.count == names.count else { return }
-    let wanted = zip(names, current).map { row.localValues[$0.folded] ?? $1 }
-    guard wanted != current else { return }
-    do {
-      try access.setLocalValues(wanted, of: present)
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-      session.warnOfRefusedValues(names, of: table, error)
-    }
+  /// Returns the key by which other rows refer to a row of the document.
+  func place(of present: [Value], _ table: TableSchema) throws -> [Value] {
+    guard table.localKey != nil, table.identity != .surrogate else { return present }
+    return try session.access(table.id).row(present)?.localKey.map { [.integer($0)] } ?? present
   }
 
   /// Records the key that a row has in the document.
@@ -224,21 +176,22 @@ final class DatabaseMerge {
   // MARK: - The row that the document has
 
   /// Returns the key of the document's row that is the same as a former row, or `nil` if there is
-  /// none.
-  private func presentRow(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
-  ) throws -> [Value]? {
+  /// none, or columns of which this depends are open.
+  func presentRow(_ candidate: Candidate) throws -> [Value]? {
+    let (table, row, values) = (candidate.table, candidate.row, candidate.values)
     let access = try session.access(table.id)
     if table.identity == .surrogate {
       // Another device that had the same row may have merged it already.
       if let key = try row.identity.flatMap(access.key), try access.row(key) != nil { return key }
-      if let key = row.localKey, try access.row([key])?.values == values { return [key] }
-    } else {
+      if candidate.open.isEmpty, let key = row.localKey, try access.row([key])?.values == values {
+        return [key]
+      }
+    } else if candidate.open.isDisjoint(with: table.identityPositions) {
       let key = table.identityPositions.map { values[$0] }
       if try access.row(key) != nil { return key }
     }
     // Two rows cannot have the same unique values: they are the same row.
-    for lookup in try lookups(table) {
+    for lookup in try lookups(table) where candidate.open.isDisjoint(with: lookup.columns) {
       let unique =
         lookup.index.isPlain
         ? lookup.index.columns.compactMap { $0.map { values[$0] } }
@@ -252,30 +205,34 @@ final class DatabaseMerge {
     return nil
   }
 
-  private func lookups(
-    _ table: TableSchema
-  ) throws -> [(index: UniqueIndex, statement: SQLStatement)] {
+  /// The statement that finds a row by its unique values.
+  private struct UniqueLookup {
+    var index: UniqueIndex
+    /// The columns on which it depends whether a row has the values.
+    var columns: Set<Int>
+    var statement: SQLStatement
+  }
+
+  private func lookups(_ table: TableSchema) throws -> [UniqueLookup] {
     if let known = uniqueLookups[table.id] { return known }
     let made = try table.uniqueIndexes.map { index in
       let terms = zip(index.terms, index.collations).map {
         "(\($0)) = ? COLLATE \(quoted(SQLName($1)))"
       }
       let conditions = terms + (index.condition.map { ["(\($0))"] } ?? [])
-      return (
-        index: index,
+      return UniqueLookup(
+        index: index, columns: table.columns(readBy: index),
         statement: try SQLStatement(
           "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) "
             + "FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "))",
-          on: session.database)
-      )
+          on: session.database))
     }
     uniqueLookups[table.id] = made
     return made
   }
 
-  private func compare(
-    _ values: [Value], with present: [Value], _ table: TableSchema, plain: Set<Int>
-  ) throws {
+  func compare(_ candidate: Candidate, with present: [Value]) throws {
+    let (table, values) = (candidate.table, candidate.values)
     let access = try session.access(table.id)
     guard let shown = try access.row(present) else { return }
     let differing = table.cellPositions.filter { position in
@@ -292,12 +249,13 @@ final class DatabaseMerge {
     let cells = try differing.map { position in
       (
         column: position,
-        local: try logical(values, position, table, plain: plain),
+        local: try logical(candidate, position),
         remote: try session.exported(shown.values[position], table.columns[position])
       )
     }
     let state = try access.stamps.state(of: access.fingerprint(row.identity))
     let local = try cells.filter { cell in
+      if candidate.lost.contains(cell.column) { return false }
       guard let stamps else { return prefer == .local }
       let column = table.columns[cell.column]
       let stamp = try stamps.stamp(of: row.identity, table, column: column.name)
@@ -308,7 +266,12 @@ final class DatabaseMerge {
     var refusal: LocalEdits.Refusal?
     if !local.isEmpty {
       do {
-        try LocalEdits(session: session).set(local.map { ($0.column, $0.local) }, of: row)
+        var edits = LocalEdits(session: session)
+        edits.refusesLosingReferrers = true
+        for cell in local {
+          try rememberKey(of: cell.local, values[cell.column], in: table.columns[cell.column])
+        }
+        try edits.set(local.map { ($0.column, $0.local) }, of: row)
       } catch let refused as LocalEdits.Refusal {
         refusal = refused
       }
@@ -325,37 +288,43 @@ final class DatabaseMerge {
     }
   }
 
-  /// Returns whether the document knows that a row was deleted after its last change in the former
-  /// database.
-  private func isDeleted(
-    _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema, plain: Set<Int>
-  ) throws -> Bool {
-    guard let stamps else { return false }
-    let access = try session.access(table.id)
-    let identity = try identity(of: row, values, table, plain: plain)
+  /// Lets edits find the row to which a value refers: no state has the key of a new row yet.
+  private func rememberKey(of logical: Value, _ value: Value, in column: ColumnSchema) throws {
+    guard case .identity(let row) = logical, case .key(let parent) = column.domain,
+      let key = column.key(value)
+    else { return }
+    try session.access(parent).rememberUnseen(key, of: row)
+  }
+
+  /// Returns why the document does not take a row that it knows to be deleted after its last change
+  /// in the former database.
+  func deletion(of candidate: Candidate) throws -> Fault? {
+    guard let stamps else { return nil }
+    let access = try session.access(candidate.table.id)
+    let identity = try identity(of: candidate)
     guard let state = try access.stamps.state(of: access.fingerprint(identity)),
-      state.existence == .deleted
-    else { return false }
-    let deletion = session.clients.stamp(state.existenceStamp)
-    return try stamps.latest(of: identity, table) < deletion
+      state.existence == .deleted,
+      try stamps.latest(of: identity, candidate.table)
+        < session.clients.stamp(state.existenceStamp)
+    else { return nil }
+    return Fault(.existence, "it was deleted in the document")
   }
 
   // MARK: - Rows that are new
 
-  private func newIdentity() -> RowIdentity {
+  func newIdentity() -> RowIdentity {
     RowIdentity(bytes: Bits128(high: random(), low: random()).bytes)
   }
 
-  private func identity(
-    of row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema, plain: Set<Int>
-  ) throws -> RowIdentity {
-    guard table.identity != .surrogate else { return row.identity ?? newIdentity() }
+  func identity(of candidate: Candidate) throws -> RowIdentity {
+    let table = candidate.table
+    guard table.identity != .surrogate else { return candidate.row.identity ?? newIdentity() }
     let access = try session.access(table.id)
-    guard plain.isDisjoint(with: table.identityPositions) else {
+    guard candidate.plain.isDisjoint(with: table.identityPositions) else {
       return access.identity(
-        of: try table.identityPositions.map { try logical(values, $0, table, plain: plain) })
+        of: try table.identityPositions.map { try logical(candidate, $0) })
     }
-    return try access.identity(ofKey: table.identityPositions.map { values[$0] })
+    return try access.identity(ofKey: table.identityPositions.map { candidate.values[$0] })
   }
 
   /// A row's own key if it is free, or else a key that no row of the two
@@ -367,7 +336,7 @@ final class DatabaseMerge {
       let isTaken = try Bool.fetchOne(
         database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table.quotedName) WHERE \(name) = ?)",
         arguments: [own])
-      if isTaken == false { return own }
+      if try isTaken == false && !session.plainKeys.keys(of: table.id).contains(own) { return own }
     }
     var greatest = greatestKeys[table.id] ?? 0
     if greatest == 0 {
@@ -377,57 +346,52 @@ final class DatabaseMerge {
       let there = try Int64.fetchOne(self.former.database, sql: maximum + quoted(former)) ?? 0
       greatest = max(here, there, 0)
     }
-    guard greatest < .max else { return nil }
-    greatestKeys[table.id] = greatest + 1
-    return greatest + 1
+    let plain = try session.plainKeys.keys(of: table.id)
+    repeat {
+      guard greatest < .max else { return nil }
+      greatest += 1
+    } while plain.contains(greatest)
+    greatestKeys[table.id] = greatest
+    return greatest
   }
 
   /// Inserts a row. Returns the key that names it in statements.
-  ///
-  /// - Parameter plain: The columns that contain a plain value that is the key of a row here.
-  func insert(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, plain: Set<Int>
-  ) throws -> [Value] {
+  private func insert(_ candidate: Candidate) throws -> [Value] {
+    let table = candidate.table
     let access = try session.access(table.id)
-    let identity = try identity(of: row, values, table, plain: plain)
-    let hint = try freeKey(row.localKey.flatMap(Value.key), table)
+    let identity = try identity(of: candidate)
+    let hint = try freeKey(candidate.row.localKey.flatMap(Value.key), table)
     if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
     defer { access.formerKeys[identity] = nil }
     let new = RowKey(table: table.id, identity: identity)
     let key = try LocalEdits(session: session).insert(
-      localValues: values, as: new, preferring: hint)
-    for position in plain.sorted() {
+      localValues: candidate.values, as: new, preferring: hint)
+    notePlain(candidate, new, key)
+    return key
+  }
+
+  /// Notes the plain values of an inserted row that are keys of rows here.
+  func notePlain(_ candidate: Candidate, _ new: RowKey, _ key: [Value]) {
+    let table = candidate.table
+    for position in candidate.plain.sorted() {
       if table.identity != .surrogate && table.columns[position].isIdentity {
         session.writtenPlainRows.insert(new)
       } else {
         session.writtenPlainCells[new, default: []].append(
           StoreSession.PlainCell(
-            table: table.id, key: key, column: position, value: values[position]))
+            table: table.id, key: key, column: position, value: candidate.values[position]))
       }
     }
-    return key
-  }
-
-  /// Enters a row that a constraint of the document refuses into the conflict journal.
-  func refuse(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema,
-    _ refusal: LocalEdits.Refusal, plain: Set<Int>
-  ) throws {
-    let isUnique = refusal.detail?.contains("UNIQUE") ?? false
-    try refuse(
-      values, row, table, isUnique ? .uniqueValue : .condition, refusal.message, plain: plain)
   }
 
   /// Enters a row that the document cannot take as it is into the conflict journal, and records that
   /// references to it lead nowhere.
-  private func refuse(
-    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
-    _ message: String, plain: Set<Int>
-  ) throws {
+  func refuse(_ candidate: Candidate, _ fault: Fault) throws {
+    let (table, row) = (candidate.table, candidate.row)
     try keys.note(.nowhere, of: key(of: row, table), in: table)
     report.refusedRows += 1
     let rule: Conflict.Rule =
-      switch kind {
+      switch fault.kind {
       case .reference: .reference
       case .uniqueValue: .uniqueValue
       case .existence: .deleteWins
@@ -435,11 +399,11 @@ final class DatabaseMerge {
       }
     try session.conflicts.journal.addSettled(
       ConflictJournal.Entry(
-        kind: kind,
-        row: RowKey(table: table.id, identity: try identity(of: row, values, table, plain: plain)),
-        rule: rule, outcome: .remote, message: message,
-        key: journalKey(values, row.localKey, table),
-        local: try values.indices.map { ($0, try logical(values, $0, table, plain: plain)) }))
+        kind: fault.kind,
+        row: RowKey(table: table.id, identity: try identity(of: candidate)),
+        rule: rule, outcome: .remote, message: fault.message,
+        key: journalKey(candidate.values, row.localKey, table),
+        local: try candidate.values.indices.map { ($0, try logical(candidate, $0)) }))
   }
 
   private func journalKey(
@@ -452,23 +416,34 @@ final class DatabaseMerge {
   }
 }
 
-extension StoreSchema {
-  /// The tables that refer to themselves, directly or through others.
-  var tablesInCircles: Set<Int> {
-    var reachable: [Int: Set<Int>] = [:]
-    for table in tables { reachable[table.id] = Set(table.foreignKeys.map(\.parent)) }
+extension DatabaseMerge {
+  /// Returns the tables that refer to themselves, directly or through others.
+  private static func tablesInCircles(_ references: [Int: [RowReference]]) -> Set<Int> {
+    var reachable = references.mapValues { Set($0.map(\.parent.id)) }
     var isGrowing = true
     while isGrowing {
       isGrowing = false
-      for table in tables {
-        let before = reachable[table.id] ?? []
+      for (table, before) in reachable {
         let after = before.union(before.flatMap { reachable[$0] ?? [] })
         if after.count > before.count {
-          reachable[table.id] = after
+          reachable[table] = after
           isGrowing = true
         }
       }
     }
-    return Set(tables.map(\.id).filter { reachable[$0]?.contains($0) ?? false })
+    return Set(reachable.filter { $0.value.contains($0.key) }.keys)
+  }
+}
+
+extension TableSchema {
+  /// Returns the columns on which it depends what an index contains of a row.
+  fileprivate func columns(readBy index: UniqueIndex) -> Set<Int> {
+    if index.isPlain { return Set(index.positions) }
+    let tokens = (index.terms + [index.condition].compactMap(\.self)).flatMap {
+      SQLTokens($0).tokens
+    }
+    func isNamed(_ name: SQLName) -> Bool { tokens.contains { $0.isName(name) } }
+    if generatedColumns.contains(where: { isNamed($0.name) }) { return Set(columns.indices) }
+    return Set(columns.indices.filter { isNamed(columns[$0].name) })
   }
 }

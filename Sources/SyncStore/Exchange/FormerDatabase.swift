@@ -90,8 +90,12 @@ final class FormerDatabase {
     private let excluded: [SQLName]
     /// The table as the database synchronized it, if it has surrogate keys in both.
     private let surrogate: TableSchema?
+    private let database: Database
+    private let selection: String
     private let all: SQLStatement
     private let one: SQLStatement
+    /// The statements that find a row by the values of some columns.
+    private var finding: [[SQLName]: SQLStatement] = [:]
 
     init(_ table: TableSchema, _ former: FormerDatabase, key: [SQLName]) throws {
       self.table = table
@@ -108,7 +112,8 @@ final class FormerDatabase {
           "(SELECT identity FROM main.\(surrogate.identityName) WHERE key = "
             + "\(name).\(quoted(localKey)))")
       }
-      let selection = "SELECT \(terms.joined(separator: ", ")) FROM \(name)"
+      database = former.database
+      selection = "SELECT \(terms.joined(separator: ", ")) FROM \(name)"
       all = try SQLStatement(selection, on: former.database)
       one = try SQLStatement(
         "\(selection) WHERE \(TableAccess.match(key))", on: former.database)
@@ -123,6 +128,18 @@ final class FormerDatabase {
       guard try one.step() else { return nil }
       defer { one.reset() }
       return record(one)
+    }
+
+    /// Returns a row with some values in some columns.
+    func record(_ values: [Value], in columns: [SQLName]) throws -> Record? {
+      let statement =
+        try finding[columns]
+        ?? SQLStatement("\(selection) WHERE \(TableAccess.match(columns)) LIMIT 1", on: database)
+      finding[columns] = statement
+      for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+      guard try statement.step() else { return nil }
+      defer { statement.reset() }
+      return record(statement)
     }
 
     private func record(_ statement: SQLStatement) -> Record {

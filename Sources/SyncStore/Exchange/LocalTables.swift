@@ -101,7 +101,7 @@ struct LocalTables {
 
   /// Takes along the tables that stay on the device, in the form that they have in the database,
   /// and the views, virtual tables and triggers that are missing. Returns the names of the tables.
-  func takeAlong(_ translate: ([Value], _ keys: [Reference]) throws -> [Value]) throws
+  func takeAlong(_ translate: ([Value], _ keys: [RowReference]) throws -> [Value]) throws
     -> [SQLName]
   {
     for table in localTables {
@@ -129,7 +129,7 @@ struct LocalTables {
 
   /// Updates the references of tables that stay on the device and in place: the rows that they
   /// refer to may have other keys by now. Returns the names of the tables.
-  func follow(_ translate: ([Value], _ keys: [Reference]) throws -> [Value]) throws
+  func follow(_ translate: ([Value], _ keys: [RowReference]) throws -> [Value]) throws
     -> [SQLName]
   {
     for table in localTables where try exists(table.name) {
@@ -179,18 +179,12 @@ struct LocalTables {
     try exists(entry.name, isTrigger: entry.kind == .trigger)
   }
 
-  /// A reference from a table that stays on the device to a synchronized table.
-  struct Reference {
-    /// Positions of the referring columns.
-    var columns: [Int]
-    var parent: TableSchema
-    var parentColumns: [SQLName]
-  }
-
-  private func references(of table: FormerDatabase.Table) throws -> [Reference] {
+  /// Returns the references from a table that stays on the device to synchronized tables.
+  private func references(of table: FormerDatabase.Table) throws -> [RowReference] {
     let rows = try Row.fetchAll(
       database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
-    return Dictionary(grouping: rows, by: { $0["id"] as Int }).values.compactMap { group in
+    let groups = Dictionary(grouping: rows, by: { $0["id"] as Int }).sorted { $0.key < $1.key }
+    let declared = groups.compactMap { _, group -> RowReference? in
       let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
       guard let parent = schema.table(named: terms[0]["table"]) else { return nil }
       let columns = terms.compactMap { term in
@@ -198,15 +192,15 @@ struct LocalTables {
       }
       guard columns.count == terms.count else { return nil }
       let named = terms.compactMap { $0["to"] as SQLName? }
-      return Reference(
-        columns: columns, parent: parent,
-        parentColumns: named.count == terms.count ? named : MergedKeys.keyColumns(parent))
+      return RowReference(
+        columns, parent, named.count == terms.count ? named : MergedKeys.keyColumns(parent))
     }
+    return RowReference.withImplied(declared, schema)
   }
 
   private func copyRows(
-    of table: SQLName, columns: [SQLName], _ references: [Reference],
-    _ translate: ([Value], _ keys: [Reference]) throws -> [Value]
+    of table: SQLName, columns: [SQLName], _ references: [RowReference],
+    _ translate: ([Value], _ keys: [RowReference]) throws -> [Value]
   ) throws {
     guard !columns.isEmpty else { return }
     let names = columns.map(quoted).joined(separator: ", ")

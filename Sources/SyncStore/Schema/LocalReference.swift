@@ -120,7 +120,7 @@ struct LocalReference: Hashable {
 
 extension TableSchema {
   /// Whether at most one row can have the same values in some columns.
-  fileprivate func isUnique(_ names: [SQLName]) -> Bool {
+  func isUnique(_ names: [SQLName]) -> Bool {
     let wanted = Set(names.map(\.folded))
     if Set(keyColumns.map(\.folded)) == wanted { return true }
     if let localKey, wanted == [localKey.folded] { return true }

@@ -326,7 +326,7 @@ extension ColumnSchema.Domain {
 extension TableSchema {
   /// Returns the domain of a column that another column refers to, and its position; the position
   /// is `nil` for the local key and for a column that is not synchronized.
-  fileprivate func referred(_ name: SQLName) -> (position: Int?, domain: ColumnSchema.Domain) {
+  func referred(_ name: SQLName) -> (position: Int?, domain: ColumnSchema.Domain) {
     if name.folded == localKey?.folded { return (nil, .key(of: id)) }
     let position = columns.firstIndex { $0.name.isSame(as: name) }
     return (position, position.map { columns[$0].domain } ?? .plain)

@@ -169,28 +169,40 @@ struct LocalEdits {
     localValues values: [Value], as row: RowKey, preferring hint: Int64?
   ) throws -> [Value] {
     let access = try session.access(row.table)
-    let table = access.table
-    var key: [Value] = []
-    try atomically {
+    return try atomically {
       let localKey =
-        table.localKey == nil
+        access.table.localKey == nil
         ? nil : try access.assignKey(to: row.identity, preferring: hint)
-      let columns = Array(table.columns.indices)
-      let statement = try access.insert(columns)
-      for column in columns { statement.bind(values[column], at: column + 1) }
-      if let localKey { statement.bind(localKey, at: columns.count + 1) }
-      try session.write(statement)
-      key =
-        table.identity == .surrogate
-        ? localKey.map { [.integer($0)] } ?? [] : table.identityPositions.map { values[$0] }
-      guard let after = try access.row(key) else {
-        throw Refusal(message: "The edit would change another row.")
-      }
-      try log(
-        .insert, key: try self.localKey(of: after, table), mask: nil, table,
-        further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
-      access.changes.note(.inserted, key)
+      return try write(values, as: row, under: localKey, access)
     }
+  }
+
+  /// Does the same for a row that has a key beside its identity already, if its table has one.
+  func insert(
+    localValues values: [Value], as row: RowKey, under localKey: Int64?
+  ) throws -> [Value] {
+    try atomically { try write(values, as: row, under: localKey, session.access(row.table)) }
+  }
+
+  private func write(
+    _ values: [Value], as row: RowKey, under localKey: Int64?, _ access: TableAccess
+  ) throws -> [Value] {
+    let table = access.table
+    let columns = Array(table.columns.indices)
+    let statement = try access.insert(columns)
+    for column in columns { statement.bind(values[column], at: column + 1) }
+    if let localKey { statement.bind(localKey, at: columns.count + 1) }
+    try session.write(statement)
+    let key =
+      table.identity == .surrogate
+      ? localKey.map { [.integer($0)] } ?? [] : table.identityPositions.map { values[$0] }
+    guard let after = try access.row(key) else {
+      throw Refusal(message: "The edit would change another row.")
+    }
+    try log(
+      .insert, key: try self.localKey(of: after, table), mask: nil, table,
+      further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+    access.changes.note(.inserted, key)
     return key
   }
 
