@@ -20,6 +20,9 @@ struct FleetRuns: AsyncParsableCommand {
         + "copied, restored and retired, files are removed."))
   var life = false
 
+  @Flag(help: "Simulate databases that join a document with their rows.")
+  var joining = false
+
   @Option(help: "How many histories to simulate.")
   var runs: UInt64 = 300
 
@@ -120,6 +123,7 @@ struct FleetRuns: AsyncParsableCommand {
       throw ValidationError("SQLite cannot be told not to count its memory.")
     }
     if life { return try await runLives() }
+    if joining { return try await runJoinings() }
     var campaign = Campaign(
       seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
       options: fleetOptions, jobs: jobs, maximumFailures: failures,
@@ -165,9 +169,32 @@ struct FleetRuns: AsyncParsableCommand {
     if !failed.isEmpty { throw ExitCode.failure }
   }
 
+  private func runJoinings() async throws {
+    var campaign = JoiningCampaign(
+      seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
+      features: fleetOptions.features, jobs: jobs, maximumFailures: failures,
+      deadline: minutes.isFinite ? Date(timeIntervalSinceNow: 60 * minutes) : .distantFuture)
+    let failed = try await campaign.run()
+    for report in failed {
+      print("\nSeed \(report.seed) fails.")
+      if attempts > 0,
+        let script = try await Joining.shrunkScript(
+          seed: report.seed, features: fleetOptions.features, attempts: attempts)
+      {
+        print(script)
+      } else if let failure = report.failure {
+        print("\(failure.kind): \(failure.details)")
+      }
+      print("To repeat it: \(repeatingCommand(report.seed))")
+    }
+    print(campaign.summary)
+    if !failed.isEmpty { throw ExitCode.failure }
+  }
+
   private func repeatingCommand(_ seed: UInt64) -> String {
     var words = ["swift run -c release fleet --seed \(seed)"]
     if life { words.append("--life") }
+    if joining { words.append("--joining") }
     if !always.isEmpty { words.append("--always \(always)") }
     if let devices { words.append("--devices \(devices)") }
     if steps != Fleet.Options().steps { words.append("--steps \(steps)") }

@@ -37,10 +37,12 @@ struct FleetSchema: Hashable, Sendable {
     var onDelete: FleetReference.Action
     var onUpdate: FleetReference.Action
     var isWithoutRowid: Bool
+    /// Whether no two rows refer to one row.
+    var isUnique = false
 
     /// The statement that creates it.
     var sql: String {
-      "CREATE TABLE \(name.sql) (id INTEGER PRIMARY KEY, p REFERENCES \(parent.sql) "
+      "CREATE TABLE \(name.sql) (id INTEGER PRIMARY KEY, p \(isUnique ? "UNIQUE " : "")REFERENCES \(parent.sql) "
         + "(\(parentKey.sql)) ON DELETE \(onDelete.rawValue) ON UPDATE \(onUpdate.rawValue))"
         + (isWithoutRowid ? " WITHOUT ROWID" : "")
     }

@@ -39,6 +39,8 @@ package struct FleetFailure: Hashable, Sendable, Error {
     case marks
     /// A value of an excluded column has not stayed with its row.
     case drafts
+    /// A row of a database that joined the document, or a reference, is not what it was.
+    case merged
     /// Change sets were undone, and other rows are shown than before.
     case undone
     /// A statement has another result than without our triggers.

@@ -1,0 +1,245 @@
+import SyncModel
+import SyncStore
+
+/// Compares the merged store of a device with the rows that its database and the document had.
+struct JoiningCheck {
+  typealias Name = TokenRows.Name
+
+  /// What the two databases had before.
+  struct Before {
+    let document: TokenRows
+    let former: TokenRows
+    let local: LocalRows
+
+    init(document: FleetSQLite, former: FleetSQLite, _ schema: FleetSchema) throws {
+      self.document = try TokenRows(of: document, schema)
+      self.former = try TokenRows(of: former, schema)
+      local = try LocalRows(of: former, schema)
+    }
+  }
+
+  private let schema: FleetSchema
+  private let before: Before
+  private let after: TokenRows
+  private let local: LocalRows
+  /// The rows that rows of the database became, by these, if they do not show the values of the
+  /// database.
+  private var matches: [Name: Name] = [:]
+  /// The rows of the database whose values rows of the document show, by these.
+  private var replacing: [Name: Name] = [:]
+  /// The rows of the database that the document refused.
+  private(set) var refused: Set<Name> = []
+  /// The columns of rows of the database whose values are only in the journal.
+  private var lost: [Name: Set<SQLName>] = [:]
+
+  init(_ before: Before, _ database: FleetSQLite, _ conflicts: [Conflict]) throws {
+    schema = before.document.schema
+    self.before = before
+    after = try TokenRows(of: database, schema)
+    local = try LocalRows(of: database, schema)
+    let rows = Dictionary(grouping: conflicts.filter { $0.kind == .cell }) {
+      OracleKey(table: $0.table, identity: $0.identity)
+    }
+    for (row, conflicts) in rows {
+      let tokens = conflicts.filter { $0.column == FleetSchema.token }
+      for conflict in tokens {
+        guard let own = Self.token(conflict.local), let other = Self.token(conflict.remote) else {
+          continue
+        }
+        let name = Name(table: row.table, token: own)
+        let present = Name(table: row.table, token: other)
+        if conflict.outcome == .remote {
+          matches[name] = present
+        } else {
+          replacing[present] = name
+        }
+        // Each of two rows that became one may have lost any of the values.
+        lost[name, default: []].formUnion(
+          conflicts.filter { $0.outcome == .remote || tokens.count > 1 }.compactMap(\.column))
+      }
+    }
+    for conflict in conflicts where conflict.kind != .cell {
+      guard let own = Self.token(conflict.local) else { continue }
+      refused.insert(Name(table: conflict.table, token: own))
+    }
+  }
+
+  /// The number of rows of the database that became rows of the document with other values.
+  var matchedRows: Int { matches.count + replacing.count }
+
+  private static func token(_ side: Conflict.Side) -> String? {
+    side.cells?.first { $0.column == FleetSchema.token }?.value.string
+  }
+
+  /// Returns the row of the store that a row of the database or of the document has become.
+  private func place(of name: Name) -> Name? {
+    var name = name
+    var seen: Set<Name> = []
+    while after.rows[name] == nil {
+      guard seen.insert(name).inserted, let next = matches[name] ?? replacing[name] else {
+        return nil
+      }
+      name = next
+    }
+    return name
+  }
+
+  // MARK: - The checks
+
+  /// Throws if a row or a reference is not what it must be. Returns the number of references that it
+  /// has followed.
+  func run() throws -> Int {
+    if let name = after.repeated.first { throw Self.fault("\(name) is there twice") }
+    for name in before.former.rows.keys.sorted() + before.document.rows.keys.sorted()
+    where !refused.contains(name) && place(of: name) == nil {
+      throw FleetFailure(.lost, "\(name) is neither in the store nor in the journal")
+    }
+    for name in after.rows.keys.sorted()
+    where before.former.rows[name] == nil && before.document.rows[name] == nil {
+      throw Self.fault("\(name) is from nowhere")
+    }
+    var followed = 0
+    for name in before.former.rows.keys.sorted() {
+      guard let place = place(of: name) else { continue }
+      if place == name {
+        followed += try checkReferences(of: name)
+        try checkValues(of: name)
+      }
+      try checkReason(for: name)
+    }
+    try checkLocalColumns()
+    return try followed
+      + local.check(since: before.local) { table, token in
+        let name = Name(table: table, token: token)
+        return refused.contains(name) ? nil : place(of: name)?.token
+      }
+  }
+
+  private static func fault(_ details: String) -> FleetFailure { FleetFailure(.merged, details) }
+
+  /// Returns whether the store should show a value of a row with the token of the database. A row that
+  /// became a row of the document has the key of that.
+  private func isTaken(_ column: Int, of name: Name, _ table: FleetTable) -> Bool {
+    if table.key.contains(column), replacing.values.contains(name) { return false }
+    return !(lost[name]?.contains(table.columns[column].name) ?? false)
+  }
+
+  private func checkReferences(of name: Name) throws -> Int {
+    guard let table = schema.table(name.table) else { return 0 }
+    var followed = 0
+    for (index, reference) in schema.references(of: table).enumerated()
+    where reference.columns.allSatisfy({ isTaken($0, of: name, table) }) {
+      guard let former = before.former.parent(of: name, index) else { continue }
+      followed += 1
+      let now = after.parent(of: name, index)
+      guard let now, now == place(of: former) else {
+        throw Self.fault(
+          "\(name) referred to \(former), and refers to \(now.map { "\($0)" } ?? "no row")"
+            + " by \(table.names(reference.columns))")
+      }
+    }
+    return followed
+  }
+
+  private func checkValues(of name: Name) throws {
+    guard let table = schema.table(name.table), let former = before.former.rows[name],
+      let now = after.rows[name]
+    else { return }
+    let references = schema.references(of: table)
+    for column in table.shared where isTaken(column, of: name, table) {
+      let (old, new) = (former.values[column], now.values[column])
+      // If it led to no row, it may be a reference to a row of the document that was deleted, or a
+      // foreign key may set it to NULL.
+      let leads = references.enumerated().contains { index, reference in
+        guard reference.columns.contains(column), former.parents[index] == nil else {
+          return reference.columns.contains(column)
+        }
+        return reference.isEnforced
+          ? [.setNull, .setDefault].contains(reference.onDelete)
+          : table.columns[column].type != .integer
+      }
+      guard !leads, old != new else { continue }
+      throw Self.fault(
+        "\(name) had \(Self.text(old)) in \(table.columns[column].name), and has \(Self.text(new))")
+    }
+  }
+
+  private static func text(_ value: Value?) -> String { value?.sqlDescription ?? "nothing" }
+
+  // MARK: - Reasons
+
+  /// Throws if a row has become another one without the same key and without the same unique values.
+  private func checkReason(for name: Name) throws {
+    guard let table = schema.table(name.table), let former = before.former.rows[name],
+      let place = place(of: name)
+    else { return }
+    // The row of the document that it was compared with; it shows other values if local ones are
+    // preferred.
+    let matched = matches[name] ?? replacing.first { $0.value == name }?.key
+    guard let matched, before.former.rows[matched] == nil,
+      let document = before.document.rows[matched], after.rows[place] != nil
+    else { return }
+    let uniques = table.uniques.filter(table.isPlain)
+    guard uniques.count == table.uniques.count else { return }
+    var groups = uniques.map { unique in
+      unique.terms.compactMap { term -> (column: Int, collation: KeyCollation)? in
+        if case .column(let column, let collation) = term { (column, collation) } else { nil }
+      }
+    }
+    if !table.hasSurrogateKey {
+      groups.append(table.key.map { ($0, table.columns[$0].collation) })
+    }
+    let hasReason = groups.contains { group in
+      group.allSatisfy { column, collation in
+        isSame(column, collation, table, (name, former), (matched, document))
+      }
+    }
+    if !hasReason { throw Self.fault("\(name) has become \(matched) without a reason") }
+  }
+
+  private func isSame(
+    _ column: Int, _ collation: KeyCollation, _ table: FleetTable,
+    _ former: (name: Name, row: TokenRows.Row), _ document: (name: Name, row: TokenRows.Row)
+  ) -> Bool {
+    let references = schema.references(of: table).enumerated().filter {
+      $0.element.columns.contains(column) && former.row.parents[$0.offset] != nil
+    }
+    guard references.isEmpty else {
+      return references.contains { index, _ in
+        guard let one = before.former.parent(of: former.name, index),
+          let other = before.document.parent(of: document.name, index)
+        else { return false }
+        return place(of: one) == place(of: other)
+      }
+    }
+    guard let one = former.row.values[column], let other = document.row.values[column],
+      one != .null
+    else { return false }
+    return IdentityEncoding.encode([one], collations: [collation])
+      == IdentityEncoding.encode([other], collations: [collation])
+  }
+
+  // MARK: - What stays on the device
+
+  /// Throws if an excluded column of a row has not kept its value.
+  private func checkLocalColumns() throws {
+    var owners: [Name: [Name]] = [:]
+    for name in before.former.rows.keys.sorted() {
+      if let place = place(of: name), !refused.contains(name) {
+        owners[place, default: []].append(name)
+      }
+    }
+    for (place, names) in owners where names.count == 1 {
+      guard let table = schema.table(place.table), let former = before.former.rows[names[0]],
+        let now = after.rows[place]
+      else { continue }
+      for column in table.columns.indices where table.columns[column].isLocal {
+        let (old, new) = (former.values[column], now.values[column])
+        guard old != new else { continue }
+        throw Self.fault(
+          "\(names[0]) had \(Self.text(old)) in the excluded column \(table.columns[column].name), "
+            + "and \(place) has \(Self.text(new))")
+      }
+    }
+  }
+}
