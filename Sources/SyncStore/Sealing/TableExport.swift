@@ -27,12 +27,12 @@ final class TableExport {
   let access: TableAccess
   private let canMove: Bool
   /// Whether tombstones store the cells of deleted rows.
-  private let keepsDeleted: Bool
+  let keepsDeleted: Bool
   /// The time, in milliseconds since 1970, at which the remake of the table was noticed; `nil` if
   /// the table does not await a comparison.
-  private let remakeNoticed: Int64?
+  let remakeNoticed: Int64?
   /// Whether another store may have the same log (``SharedLog``).
-  private let isLogShared: Bool
+  let isLogShared: Bool
   let cellPositions: [Int]
   /// The indexes of all cells: the shape of an insertion.
   private let allCells: [Int]
@@ -40,8 +40,8 @@ final class TableExport {
   private let cellIndexes: [Int]
   private let hasReferences: Bool
   private let dependents: ExportedDependents
-  private let moves: KeyMoves
-  private let waitingSums: WaitingSums
+  let moves: KeyMoves
+  var counters: ExportedCounters
   /// The cells that are plain values although a row has their number, by row and column.
   private let plainCells: [RowKey: [Int: Value]]
 
@@ -50,27 +50,15 @@ final class TableExport {
   var held: HeldEdits.OfTable
   let limits: CodecLimits
 
-  private var rows: ExportedRows
-  /// The counters of the current row to which something was added.
-  private var countersToKeep: [(column: Int, value: Value)] = []
-  private var counterBefore: Counter?
+  var rows: ExportedRows
   /// The cells in which the current row, which was shown as another one, differs from what is
   /// shown.
   private var cellsToKeep: [(column: Int, value: Value)] = []
-  /// The rows whose insertion was exported, if a later batch may contain additions to their
-  /// counters: the insertion includes the additions, since it has the values of the table.
-  private var inserted: Set<RowFingerprint> = []
-  /// The counters that an exported update has set, if a later batch may contain additions to them:
-  /// the update includes the additions, too.
-  private var setCounters: [RowFingerprint: ColumnSet] = [:]
-  /// The counters to which the edits of a batch have added, if a later batch may contain additions to
-  /// them: their sum includes these, too, also if it is 0 and was not exported.
-  private var summed: [RowFingerprint: ColumnSet] = [:]
   /// The formerly unknown rows whose update was exported, if a later batch may contain their
   /// insertion: the action of a foreign key on a row whose key changes is logged first.
   private var updated: Set<RowFingerprint> = []
   /// The positions of the current row's values, by column.
-  private var cellRows: [Int]
+  var cellRows: [Int]
 
   /// - Parameters:
   ///   - keepsDeleted: Whether tombstones store the cells of deleted rows, and the log has them.
@@ -95,7 +83,7 @@ final class TableExport {
     hasReferences = table.columns.contains { $0.domain != .plain }
     dependents = try ExportedDependents(access: access, session: session)
     moves = try KeyMoves(access: access)
-    waitingSums = try WaitingSums(of: access, session)
+    counters = try ExportedCounters(of: access, session)
     held = try session.heldEdits().inTable(table, session)
     self.limits = limits
     rows = ExportedRows(of: table, session: session)
@@ -151,12 +139,12 @@ final class TableExport {
         updated.insert(identities.fingerprints[row])
       }
       if outcome == .insert, !batch.isLast, !table.counters.isEmpty {
-        inserted.insert(identities.fingerprints[row])
+        counters.noteInsertion(of: identities.fingerprints[row])
       }
       if outcome == nil, batch.rows[row].first == .insert {
         try forgetKey(row, batch, identities, &suspects)
       }
-      if kept != nil || !countersToKeep.isEmpty, outcome == .insert || outcome == .update {
+      if kept != nil || !counters.toKeep.isEmpty, outcome == .insert || outcome == .update {
         let key = RowKey(table: table.id, identity: identities.identity(row))
         try keepRest(of: kept, key, beside: batch.rows[row], outcome, &states[row])
         suspects.changed.append((key.table, key.identity))
@@ -208,7 +196,7 @@ final class TableExport {
       if action == .insert, table.columns[cell.column].domain == .counter { return false }
       return editTime(of: cell.column, log) == nil
     }
-    rest += countersToKeep
+    rest += counters.toKeep
     rest.sort { $0.column < $1.column }
     // An insertion by the application contains the whole row. A plain number in the key stays one.
     if log.insertTime != nil {
@@ -233,7 +221,7 @@ final class TableExport {
       try existed(log, state, identities.identity(row))
       && !(log.isPresent && !held.unknown.isEmpty && isUnknown(identities.identity(row)))
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
-    countersToKeep.removeAll()
+    counters.beginRow()
     cellsToKeep.removeAll()
     guard log.isPresent else {
       // The comparison finds out what the row was when it went unseen.
@@ -303,7 +291,7 @@ final class TableExport {
   }
 
   /// The values of a row that are plain although a row has their number, by column.
-  private func plainValues(_ row: Int, _ identities: Identities) -> [Int: Value] {
+  func plainValues(_ row: Int, _ identities: Identities) -> [Int: Value] {
     guard !plainCells.isEmpty else { return [:] }
     return plainCells[RowKey(table: table.id, identity: identities.identity(row))] ?? [:]
   }
@@ -320,118 +308,6 @@ final class TableExport {
     _ log: EditLog.Row, _ state: RowState?, _ identity: @autoclosure () -> RowIdentity
   ) throws -> Bool {
     try log.existed(identity(), state, in: table, session)
-  }
-
-  private func appendDeletion(
-    _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ kept: KeptRow?, _ state: inout RowState?
-  ) throws {
-    let old = state ?? .unstamped
-    // If edits win, the stamp of a deletion is just above the stamps that its author knew.
-    var time = (table.mergeType == .editWins ? .zero : log.lastTime).raised(aboveAllOf: old)
-    if isLogShared, log.earlierTime > .zero {
-      // The other store may seal the entries before this one: with their times, or just above the
-      // stamps that it knew.
-      let others = max(log.earlierTime, HybridTime.zero.raised(aboveAllOf: old).next)
-      time = max(time, others.next)
-    }
-    let stamp = LocalStamp(time: time.rawValue, client: session.own)
-    let blanks =
-      try keepsDeleted
-      ? blankCells(of: identities.identity(row), row, log, batch) {
-        mayBeEdited($0, log, kept, state)
-      } : [:]
-    var new = RowState(
-      existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
-      erasureStamp: keepsDeleted ? old.erasureStamp : stamp)
-    var shape: [Int] = []
-    var cells: [(column: Int, value: Value)] = []
-    if keepsDeleted {
-      new.cellStamp = old.cellStamp
-      new.exceptions = old.exceptions
-      cells = try lastCells(
-        RowKey(table: table.id, identity: identities.identity(row)), log, batch, kept)
-      if let kept, kept.reason == .borrowed {
-        // The values that were shown are another row's: other devices have the values of this
-        // row's author.
-        cells.removeAll { cell in
-          !log.changed.contains(cell.column) && !kept.cells.contains { $0.column == cell.column }
-        }
-      }
-      if !blanks.isEmpty {
-        cells.removeAll { blanks[$0.column] != nil }
-        cells = (cells + blanks.map { (column: $0.key, value: $0.value) }).sorted {
-          $0.column < $1.column
-        }
-      }
-      for (index, position) in cellPositions.enumerated()
-      where log.changed.contains(position) || blanks[position] != nil
-        || mayBeEdited(position, log, kept, state)
-      {
-        guard log.old != nil || blanks[position] != nil,
-          let cell = cells.first(where: { $0.column == position })
-        else { continue }
-        new.setStamp(stamp, of: position)
-        rows.appendCell(cell.value, to: index)
-        shape.append(index)
-      }
-      new.normalize(of: table, precedes: session.clients.precedes)
-    }
-    let former = batch.keys.map { $0[row] }
-    let destination =
-      log.isFormer && !moves.hasMoved(from: former)
-      ? try formerDestination(of: former) : try moves.destination(of: former)
-    if let destination {
-      rows.appendMove(to: destination)
-      if !table.excludedColumns.isEmpty {
-        try session.aside.moveWaiting(
-          from: identities.identity(row), to: destination, in: table.wireName)
-      }
-    }
-    rows.appendRow(
-      row, of: batch, identities, action: keepsDeleted ? .delete : .erase, time: time,
-      cells: shape)
-    let key = RowKey(table: table.id, identity: identities.identity(row))
-    if kept != nil { try session.keptRows.remove(key) }
-    if keepsDeleted || destination != nil {
-      new.isKept = true
-      try session.keptRows.store(
-        KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)
-    }
-    // Sealing finds the rows that still refer to it by its key, and frees the key when it is done
-    // with them.
-    if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
-    state = new
-  }
-
-  /// Returns whether a column of a row that was deleted may have been edited unseen: a program has
-  /// remade the table, and the schema was changed once more before the comparison.
-  private func mayBeEdited(
-    _ position: Int, _ log: EditLog.Row, _ kept: KeptRow?, _ state: RowState?
-  ) -> Bool {
-    guard let remakeNoticed, log.lastTime.milliseconds > remakeNoticed else { return false }
-    if table.columns[position].domain == .counter, state != nil { return false }
-    return kept?.cells.contains { $0.column == position } != true
-  }
-
-  /// Returns the logical cells that a row had when it was deleted.
-  private func lastCells(
-    _ row: RowKey, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
-  ) throws -> [(column: Int, value: Value)] {
-    try cellPositions.compactMap { position in
-      if let cell = kept?.cells.first(where: { $0.column == position }),
-        !log.changed.contains(position) || log.isHidden
-      {
-        return cell
-      }
-      guard let old = log.old, !log.isHidden else { return nil }
-      let value = batch.olds[position][old]
-      return (
-        position,
-        try session.lastExported(
-          value, table.columns[position], of: row, isEdited: log.changed.contains(position))
-      )
-    }
   }
 
   /// Appends a row with all its cells: the local values of its columns, or the logical values
@@ -461,138 +337,9 @@ final class TableExport {
     state = new
   }
 
-  /// Appends the columns that an update changed. Returns false if there are none.
-  private func appendUpdate(
-    _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ kept: KeptRow?, _ state: inout RowState?
-  ) throws -> Bool {
-    let old = state ?? .unstamped
-    var new = old
-    let floor = table.mergeType == .editWins ? HybridTime.zero.raised(aboveAllOf: old).next : .zero
-    if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
-    var rowTime: HybridTime?
-    var shape: [Int] = []
-    let plain = plainValues(row, identities)
-    if table.mergeType == .keepBoth, !cellPositions.isEmpty {
-      let known = held.replaced[identities.identity(row)]
-      let version = old.version(in: table, precedes: session.clients.precedes)
-      rows.appendReplaced(known ?? session.clients.stamp(version))
-    }
-    for (index, position) in cellPositions.enumerated() {
-      guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
-      if table.columns[position].domain == .counter {
-        let fingerprint = identities.fingerprints[row]
-        if inserted.contains(fingerprint)
-          || isAddedToSetCounter(position, log, batch, fingerprint)
-        {
-          continue
-        }
-        let since = session.clients.stamp(old.stamp(of: position))
-        if let counter = counter(
-          at: position, row, log, batch, identities, kept, since: since, at: time)
-        {
-          guard let sum = counter.sums[session.ownClient], counter != counterBefore else {
-            continue
-          }
-          let added = CounterValue.added(
-            sum: sum.value, before: counterBefore?.sums[session.ownClient], since: since)
-          rows.appendCell(added.encoded, to: index)
-          shape.append(index)
-          note(sum.time, of: index, &rowTime)
-          continue
-        }
-        if !batch.isLast {
-          setCounters[fingerprint, default: ColumnSet()].formUnion(ColumnSet(position))
-        }
-      }
-      // If edits win, the stamp is above that of a deletion by a device that knew the same changes.
-      time = max(time.raised(above: old.stamp(of: position)), floor)
-      if let register = table.registers[position] {
-        for other in cellPositions where register.contains(other) {
-          time = time.raised(above: old.stamp(of: other))
-        }
-      }
-      if let value = plain[position] {
-        rows.appendCell(value, to: index)
-      } else {
-        try rows.appendCell(
-          batch.cells[position], at: cellRows[position], of: position, to: index)
-      }
-      shape.append(index)
-      if let base = log.bases[position], table.policyColumns.contains(position) {
-        try session.keepBase(
-          batch.olds[position][base], of: position,
-          RowKey(table: table.id, identity: identities.identity(row)))
-      }
-      note(time, of: index, &rowTime)
-      new.setStamp(LocalStamp(time: time.rawValue, client: session.own), of: position)
-    }
-    guard !shape.isEmpty else { return false }
-    rows.appendRow(
-      row, of: batch, identities, action: .update, time: rowTime ?? log.lastTime, cells: shape)
-    if !held.isEmpty {
-      held.forget(shape.map { cellPositions[$0] }, of: identities.identity(row))
-    }
-    state = new
-    return true
-  }
-
-  /// Notes the time at which a cell of an update was edited. The first time becomes that of the
-  /// row; cells with another time become exceptions.
-  private func note(_ time: HybridTime, of column: Int, _ rowTime: inout HybridTime?) {
-    if let rowTime, rowTime != time {
-      rows.appendException(column: column, time: time)
-    } else {
-      rowTime = time
-    }
-  }
-
-  /// Returns the counter in a counter column with the additions since the last sealing; `nil` if it
-  /// was set to or from something other than a number.
-  private func counter(
-    at position: Int, _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch,
-    _ identities: Identities, _ kept: KeptRow?, since: Stamp, at time: HybridTime
-  ) -> Counter? {
-    let now = batch.cells[position][cellRows[position]]
-    let known = kept?.cells.first { $0.column == position }
-    let before =
-      known.flatMap { CounterValue($0.value)?.counter }
-      ?? log.bases[position].flatMap { Counter(base: batch.olds[position][$0]) }
-    guard var before else { return nil }
-    let fingerprint = identities.fingerprints[row]
-    let isSummed = summed[fingerprint]?.contains(position) ?? false
-    let shown = isSummed ? now : before.total
-    if now != shown, !waitingSums.isEmpty,
-      let waiting = waitingSums.sum(of: identities.identity(row), column: position, since: since)
-    {
-      before.merge(waiting, of: session.ownClient)
-    }
-    var counter = before
-    guard counter.add(from: shown, to: now, by: session.ownClient, at: time) else { return nil }
-    if !batch.isLast {
-      summed[fingerprint, default: ColumnSet()].formUnion(ColumnSet(position))
-    }
-    counterBefore = before
-    if !counter.sums.isEmpty {
-      countersToKeep.append((position, CounterValue.counter(counter).encoded))
-    }
-    return counter
-  }
-
-  /// Returns whether an update adds to a counter that an earlier batch has set.
-  private func isAddedToSetCounter(
-    _ position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ row: RowFingerprint
-  ) -> Bool {
-    guard setCounters[row]?.contains(position) == true, let base = log.bases[position] else {
-      return false
-    }
-    return Counter(base: batch.olds[position][base]) != nil
-      && Counter(base: batch.cells[position][cellRows[position]]) != nil
-  }
-
   /// Returns the time at which a column was last updated, according to the log; `nil` if it was
   /// not.
-  private func editTime(
+  func editTime(
     of position: Int, _ log: EditLog.Row
   ) -> HybridTime? {
     for update in log.updates.reversed() where update.columns.contains(position) {
