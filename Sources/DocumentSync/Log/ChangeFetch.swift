@@ -8,7 +8,7 @@ import SyncStore
 /// it, other clients' files do not, and the report gives the reason.
 final class ChangeFetch: StoreSteps {
   /// The state of one author's change sets in this store and in the directory.
-  private struct Author {
+  struct Author {
     /// The last number that the store has applied or holds.
     var has: UInt64 = 0
     /// The hash of that change set; `nil` if unknown.
@@ -36,14 +36,14 @@ final class ChangeFetch: StoreSteps {
   private static let windowMemory = 24 << 20
   /// The most numbers of a client that are planned ahead: names of segments can
   /// claim any number of them.
-  private static let plannedCount = 4_096
+  static let plannedCount = 4_096
   /// How often a folder is listed again after files of it have disappeared.
   private static let relistings = 2
 
   let session: SyncSession
-  private let header: SyncChangeSet.Header
-  private let layout: DirectoryLayout.Generation
-  private var authors: [ClientIdentifier: Author] = [:]
+  let header: SyncChangeSet.Header
+  let layout: DirectoryLayout.Generation
+  var authors: [ClientIdentifier: Author] = [:]
   /// The first waiting number of each client, and why it waits.
   private var waits: [ClientIdentifier: SyncReport.Wait] = [:]
   /// The clients with a file that did not check out: their later files wait.
@@ -52,15 +52,15 @@ final class ChangeFetch: StoreSteps {
   /// has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
   /// The change sets that the store holds until others arrive.
-  private var waiting: [StoreStatus.WaitingChangeSet]
+  var waiting: [StoreStatus.WaitingChangeSet]
   /// The authors of the change sets that the waiting ones need.
   private let missing: [ClientIdentifier]
   /// The clients with a file that disappeared before it was read.
   private var vanished: Set<ClientIdentifier> = []
   /// The first number of a client that the store needs and that was vacuumed.
-  private(set) var gap: (client: ClientIdentifier, number: UInt64)?
-  private let segments: SegmentReader
-  private let lowestKept: (ClientIdentifier) throws -> UInt64
+  var gap: (client: ClientIdentifier, number: UInt64)?
+  let segments: SegmentReader
+  let lowestKept: (ClientIdentifier) throws -> UInt64
   private let brake: DeletionBrake?
   /// The progress of reading.
   private var reading = Reading()
@@ -108,27 +108,6 @@ final class ChangeFetch: StoreSteps {
   /// The known other clients whose change sets the store may still apply.
   var knownClients: [ClientIdentifier] {
     authors.filter { $0.value.has < $0.value.limit }.map(\.key)
-  }
-
-  private func limit(_ cuts: [ClientIdentifier: Members.Cut]) {
-    for (client, cut) in cuts where client != header.client {
-      let author = authors[client, default: Author()]
-      switch cut {
-      case .stopped(let others):
-        authors[client, default: author].limit = author.has
-        guard author.announced > author.has else { continue }
-        let who = others.filter { $0 != header.client }.map(\.description)
-        wait(
-          client, author.has + 1, .retiring,
-          "its author is being retired, and not all members have published how much of it they have applied"
-            + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
-      case .settled(let number):
-        // The store does not wait for later ones: the author publishes them
-        // again as a new client.
-        authors[client, default: author].limit = number
-        authors[client]?.announced = number
-      }
-    }
   }
 
   /// Lists a client's folder, even if it has announced nothing.
@@ -223,96 +202,6 @@ final class ChangeFetch: StoreSteps {
       $0.totalCount = reading.total
       $0.completedBytes = bytes
     }
-  }
-
-  // MARK: Planning
-
-  /// Plans what to read of a client: numbers without a gap, each with the names
-  /// that claim it. Notes why the plan ends.
-  private func plan(_ client: ClientIdentifier) throws -> [ChangeFetchQueue.Item] {
-    guard let author = authors[client], let listed = author.listed else { return [] }
-    var claims: [UInt64: [ChangeSetName]] = [:]
-    var segments: [SegmentName] = []
-    var last = author.announced
-    for name in listed {
-      last = max(last, name.numbers.upperBound)
-      switch name {
-      case .changeSet(let name): claims[name.number, default: []].append(name)
-      case .segment(let name): segments.append(name)
-      }
-    }
-    segments.sort {
-      ($0.numbers.count, $0.hash.description) > ($1.numbers.count, $1.hash.description)
-    }
-    last = min(last, author.limit)
-    var items: [ChangeFetchQueue.Item] = []
-    var number = author.has
-    while number < last, items.count < Self.plannedCount {
-      number += 1
-      let names = claims[number, default: []].sorted()
-      guard !names.isEmpty || segments.contains(where: { $0.numbers.contains(number) }) else {
-        try noteMissing(client, number, isNext: items.isEmpty)
-        break
-      }
-      items.append(
-        ChangeFetchQueue.Item(
-          client: client, number: number, names: names, segments: segments))
-    }
-    return items
-  }
-
-  /// Takes back the changes from a number on, if another file with a lower hash
-  /// than the applied one claims it: two states of one client have published.
-  /// The applied content stays; it comes again from the new client that the
-  /// author of the applied file becomes.
-  private func takeBackFork(of client: ClientIdentifier) throws {
-    guard let author = authors[client], let listed = author.listed, author.has > 0 else { return }
-    var claims: [UInt64: [ChangeSetName]] = [:]
-    for case .changeSet(let name) in listed where name.number <= author.has {
-      claims[name.number, default: []].append(name)
-    }
-    guard let first = claims.keys.min() else { return }
-    // Reads the hash before the first as well, from which its successor
-    // continues.
-    let hashes = try store.hashes(of: client, from: max(first, 2) - 1)
-    for (number, names) in claims.sorted(by: { $0.key < $1.key }) {
-      guard let name = names.min(by: { $0.hash.description < $1.hash.description }),
-        let applied = hashes[number],
-        name.hash.description < HashFragment(applied).description
-      else { continue }
-      let item = ChangeFetchQueue.Item(client: client, number: number, names: [name])
-      let before = hashes[number - 1]
-      let outcome = try ChangeFileReader(
-        files, header: header, layout: layout, segments: segments
-      ).read([item])
-      guard let intact = outcome.first?.intact.first,
-        number == 1 || before.map({ $0 == intact.changeSet.header.previous }) ?? false
-      else { continue }
-      context.environment.logger.notice("change set \(number) of \(client) is another now")
-      let entry = before.map { VersionVector.Entry(number: number - 1, hash: $0) }
-      try store.takeBack(client, to: entry)
-      waiting = try store.waiting()
-      authors[client]?.has = number - 1
-      authors[client]?.applied = entry
-      authors[client]?.lastHash = before
-      return
-    }
-  }
-
-  /// Notes that a number has no file: it has not arrived, or was vacuumed.
-  private func noteMissing(
-    _ client: ClientIdentifier, _ number: UInt64, isNext: Bool
-  ) throws {
-    guard try isNext && lowestKept(client) > number else {
-      return wait(
-        client, number, .notArrived,
-        "announced, and its file is not in the shared directory yet",
-        path: layout.syncChanges(of: client))
-    }
-    gap = gap ?? (client, number)
-    wait(
-      client, number, .clearedAway,
-      "it was removed, and this store does not have it", path: layout.syncChanges(of: client))
   }
 
   // MARK: Reading
@@ -459,7 +348,7 @@ final class ChangeFetch: StoreSteps {
 
   // MARK: Waiting
 
-  private func wait(
+  func wait(
     _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncReport.Wait.Reason,
     _ message: String,
     path: RelativePath?
@@ -490,40 +379,4 @@ final class ChangeFetch: StoreSteps {
 extension ReceivedChangeSet {
   /// The part of its hash in its file's name.
   fileprivate var fragment: String { HashFragment(hash).description }
-}
-
-extension SyncReport.Wait.Reason {
-  fileprivate init(_ reason: RefusedChangeSet.Reason) {
-    switch reason {
-    case .fork: self = .fork
-    case .foreign: self = .misplaced
-    case .contradictory: self = .refused
-    }
-  }
-}
-
-extension SyncReport.Wait {
-  /// Creates a wait for a change set that the store holds and cannot apply.
-  init(_ waiting: StoreStatus.WaitingChangeSet) {
-    guard waiting.missing.isEmpty, let first = waiting.deletions.first else {
-      self.init(waitingForOthers: waiting)
-      return
-    }
-    let others = waiting.deletions.count - 1
-    self.init(
-      client: waiting.client, number: waiting.number, reason: .manyDeletions,
-      message: "deletes \(first.deletedCount) of \(first.rowCount) rows of “\(first.table)”"
-        + (others == 0 ? "" : ", and rows of \(others) other \(others == 1 ? "table" : "tables")")
-        + ", and waits until you allow that")
-  }
-
-  private init(waitingForOthers waiting: StoreStatus.WaitingChangeSet) {
-    let missing = waiting.missing.sorted { $0.key < $1.key }
-      .map { "change set \($0.value) of \($0.key)" }
-    self.init(
-      client: waiting.client, number: waiting.number,
-      reason: .dependencies,
-      message: "needs "
-        + (missing.isEmpty ? "an earlier change set" : missing.joined(separator: ", ")))
-  }
 }

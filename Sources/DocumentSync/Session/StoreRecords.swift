@@ -4,184 +4,6 @@ import SyncStore
 
 /// The records of this module in the store, under fixed keys, as JSON.
 struct StoreRecords {
-  /// The last RecentSync of this store. It is recorded before it is published,
-  /// so that the same bytes are published again after an interruption.
-  struct OwnMarker: Codable {
-    /// The name of its file.
-    var name: String
-    /// Its file.
-    var bytes: Data
-    /// The decoded bytes.
-    var content: RecentSyncFile
-  }
-
-  /// The newest RecentSync of another client that this store has seen.
-  struct SeenMarker: Codable, Hashable {
-    var revision: UInt64
-    var changeHead: UInt64
-    var commandHead: UInt64
-  }
-
-  /// The least numbers of a client's files that were not vacuumed.
-  struct Kept: Codable, Hashable {
-    var changeSets: UInt64 = 1
-    var commands: UInt64 = 1
-  }
-
-  /// The state of the store at its last vacuum.
-  struct Vacuumed: Codable, Hashable {
-    /// The number of its last change set.
-    var head: UInt64
-    /// How many change sets of others were applied.
-    var applied: UInt64
-  }
-
-  /// A missing or damaged file of another client that this client waits for.
-  struct Awaited: Codable, Hashable {
-    var client: ClientIdentifier
-    var number: UInt64
-    var isCommand: Bool
-
-    /// Creates an entry; `nil` for a wait that does not end when the author
-    /// restores a file.
-    init?(_ wait: SyncReport.Wait) {
-      guard [.notArrived, .damaged, .unreadable].contains(wait.reason) else { return nil }
-      (client, number, isCommand) = (wait.client, wait.number, wait.isCommand)
-    }
-  }
-
-  /// What this client waits for.
-  struct Waits: Codable, Hashable {
-    /// The change sets and commands that its last synchronization could not
-    /// apply; `nil` in a store of an earlier build.
-    var reported: [SyncReport.Wait]?
-    /// The files at its last synchronization.
-    var last: Set<Awaited> = []
-    /// Those of them that were awaited at the synchronization before as well,
-    /// so that the next marker names them; `nil` if there are none.
-    var lasting: Set<Awaited>?
-    /// The files that its last marker names.
-    var said: Set<Awaited> = []
-  }
-
-  /// The time for which a client did nothing that this store has seen.
-  struct Absence: Codable, Hashable {
-    /// The revision of its newest marker.
-    var revision: UInt64
-    /// The time between synchronizations of this store since then, in
-    /// milliseconds.
-    var milliseconds: Int64
-    /// The number of these synchronizations.
-    var count: Int
-    /// The time of the last of them, by the clock of this device, in
-    /// milliseconds since 1970.
-    var last: Int64
-  }
-
-  /// A former generation of this store, in which clients may have left change
-  /// sets that no device applies any more.
-  struct FormerGeneration: Codable, Hashable {
-    var generation: IntegrityKey
-    /// By client, the number up to which the present generation contains all
-    /// that the client has published in the former one, as far as this store
-    /// knows.
-    var contained: [String: UInt64]
-    /// By client, the least number that was not vacuumed.
-    var lowestKept: [String: UInt64]
-    /// By removed client, the number of the last change set to apply.
-    var cuts: [String: UInt64]
-    /// Whether its folder was scanned.
-    var isLookedThrough = false
-  }
-
-  /// The paths of whole stores whose files are intact and whose databases are
-  /// unusable.
-  func unsound() throws -> [String] { try value(.unsound) ?? [] }
-
-  func keep(unsound: some Sequence<String>) throws { try keep(Array(unsound), .unsound) }
-
-  /// The change sets of others that could not be applied at the last
-  /// synchronization.
-  func refused() throws -> [SyncReport.Wait] { try value(.refused) ?? [] }
-
-  func keep(refused: [SyncReport.Wait]) throws {
-    guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
-    try keep(refused, .refused)
-  }
-
-  /// The clients of this generation that this store was before.
-  struct Ancestors: Codable, Hashable {
-    var clients: [ClientIdentifier] = []
-    /// By client, the number up to which this store contains all that the
-    /// client has published.
-    var contained: [String: UInt64] = [:]
-    /// The clients whose folders were scanned.
-    var lookedThrough: [ClientIdentifier] = []
-  }
-
-  /// A generation that the store has left, and its files there.
-  struct FormerLife: Codable, Hashable {
-    var document: DocumentName
-    var generation: IntegrityKey
-    /// The client of this store in that generation.
-    var client: ClientIdentifier
-    /// The other members.
-    var members: [ClientIdentifier]
-    /// The clients that were retired.
-    var retired: [ClientIdentifier]
-    /// The retired clients whose files this one removes, each with the number
-    /// up to which its change sets count.
-    var clearing: [String: UInt64]
-  }
-
-  private enum Key: String, CaseIterable {
-    case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
-      reset, mergesInto, ancestors, formerGenerations, asked, refused, unsound,
-      rebootstrap, formerLives, answered
-    // The last marker of the store's former client, until it is among the seen
-    // ones.
-    case formerMarker = "former.marker"
-    // When the store becomes another client, it drops the records of the former
-    // one.
-    case rejoins = "client.rejoins"
-    case wentOver = "client.wentOver"
-    case unfinished = "client.unfinished"
-    case ownMarker = "client.marker"
-    case kept = "client.kept"
-    case segments = "client.segments"
-    case housekeeping = "client.housekeeping"
-    case waits = "client.waits"
-
-    /// The type of the value; `nil` for a record whose presence is all its content.
-    var type: (any StoredValue.Type)? {
-      switch self {
-      case .setUp, .rejoins, .wentOver, .unfinished: nil
-      case .seenMarkers: [String: SeenMarker].self
-      case .wholeStores: [RecentSyncFile.WholeStore].self
-      case .readMarkers: [String: RecentSyncFile].self
-      case .retiredKept: [String: Kept].self
-      case .absences: [String: Absence].self
-      case .unverified: [String: Int].self
-      case .replaced: [ClientIdentifier].self
-      case .reset: SyncCommand.Reset.self
-      case .mergesInto: IntegrityKey.self
-      case .ancestors: Ancestors.self
-      case .formerGenerations: [FormerGeneration].self
-      case .asked: [String: UInt64].self
-      case .refused: [SyncReport.Wait].self
-      case .unsound: [String].self
-      case .rebootstrap: SyncReport.Rebootstrap.self
-      case .formerLives: [FormerLife].self
-      case .ownMarker, .formerMarker: OwnMarker.self
-      case .kept: Kept.self
-      case .segments: [RecentSyncFile.Segment].self
-      case .housekeeping: Vacuumed.self
-      case .waits: Waits.self
-      case .answered: [String: UInt64].self
-      }
-    }
-  }
-
   /// The records whose presence is all their content.
   static var withoutContent: [String] {
     Key.allCases.filter { $0.type == nil }.map(\.rawValue)
@@ -417,98 +239,19 @@ struct StoreRecords {
     try keep(wholeStores, .wholeStores)
   }
 
-  /// Records that the author of the whole store with which this store began is
-  /// a member, even if its marker has not arrived.
-  func noteAuthor(of header: WholeStoreHeader) throws {
-    var seen = try seenMarkers()
-    guard seen[header.client] == nil else { return }
-    seen[header.client] = Self.author(of: header)
-    try keep(seen)
-  }
+  /// The paths of whole stores whose files are intact and whose databases are
+  /// unusable.
+  func unsound() throws -> [String] { try value(.unsound) ?? [] }
 
-  /// Makes from a whole store what a marker of its author would show.
-  private static func author(of header: WholeStoreHeader) -> SeenMarker {
-    SeenMarker(
-      revision: 0, changeHead: header.vector.number(of: header.client),
-      commandHead: header.commands.number(of: header.client))
-  }
+  func keep(unsound: some Sequence<String>) throws { try keep(Array(unsound), .unsound) }
 
-  /// Makes the records of a store that has taken over a whole store, which
-  /// counts as verified.
-  ///
-  /// - Parameters:
-  ///   - found: The whole store.
-  ///   - client: The client of the store.
-  ///   - others: The whole stores that the store has verified before; `nil` if
-  ///     the whole store is of another generation, in which the store knows no
-  ///     other clients yet.
-  ///   - former: The former generations of the store.
-  static func rebootstrapped(
-    from header: WholeStoreHeader, found: RecentSyncFile.WholeStore, by client: ClientIdentifier,
-    keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil,
-    goingOver: Bool = false
-  ) throws -> [String: [UInt8]?] {
-    let kept = (others ?? []).filter { $0.hash != found.hash }.suffix(7)
-    var records: [String: [UInt8]?] = [
-      Key.wholeStores.rawValue: try encoded(kept + [found])
-    ]
-    if others == nil {
-      for key in Key.allCases
-      where ![.setUp, .wholeStores, .formerLives, .unfinished].contains(key) {
-        records.updateValue(nil, forKey: key.rawValue)
-      }
-      if header.client != client {
-        let seen = [header.client.description: author(of: header)]
-        records[Key.seenMarkers.rawValue] = try encoded(seen)
-      }
-    }
-    if let former { records[Key.formerGenerations.rawValue] = try encoded(former) }
-    if goingOver { records[Key.wentOver.rawValue] = [1] }
-    return records
-  }
+  /// The change sets of others that could not be applied at the last
+  /// synchronization.
+  func refused() throws -> [SyncReport.Wait] { try value(.refused) ?? [] }
 
-  // MARK: Verifying
-
-  /// Returns the keys of the records that cannot be decoded, and why.
-  static func damage(in records: [String: [UInt8]]) -> [(key: String, reason: String)] {
-    Key.allCases.compactMap { key in
-      guard let bytes = records[key.rawValue] else { return nil }
-      do {
-        try check(key, bytes)
-        return nil
-      } catch {
-        return (key.rawValue, "\(error)")
-      }
-    }
-  }
-
-  private static func check(_ key: Key, _ bytes: [UInt8]) throws {
-    guard let type = key.type else { return }
-    _ = try StoredJSON.read(type, from: bytes)
-  }
-
-  /// Returns the last RecentSync from a store's records; `nil` before the
-  /// first, or if it cannot be decoded.
-  static func ownMarker(in records: [String: [UInt8]]) -> OwnMarker? {
-    guard let bytes = records[Key.ownMarker.rawValue] else { return nil }
-    do {
-      return try StoredJSON.read(from: bytes)
-    } catch {
-      // ``damage(in:)`` reports it.
-      return nil
-    }
-  }
-
-  /// Returns the change sets of others that a store could not apply, from its
-  /// records; none if the record cannot be decoded.
-  static func refused(in records: [String: [UInt8]]) -> [SyncReport.Wait] {
-    guard let bytes = records[Key.refused.rawValue] else { return [] }
-    do {
-      return try StoredJSON.read(from: bytes)
-    } catch {
-      // ``damage(in:)`` reports it.
-      return []
-    }
+  func keep(refused: [SyncReport.Wait]) throws {
+    guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
+    try keep(refused, .refused)
   }
 
   /// Returns the value that is held, or reads it.
@@ -524,7 +267,7 @@ struct StoreRecords {
     held?.hold(value, key.rawValue, of: store.binding)
   }
 
-  private func value<Value: StoredValue>(_ key: Key) throws -> Value? {
+  func value<Value: StoredValue>(_ key: Key) throws -> Value? {
     try store.record(key.rawValue).map {
       try StoredJSON.read(from: $0, of: "docsync_record", key: key.rawValue, path: store.path)
     }
@@ -548,7 +291,7 @@ struct StoreRecords {
     try store.setRecord(key.rawValue, to: Self.encoded(value))
   }
 
-  private static func encoded(_ value: some Encodable) throws -> [UInt8] {
+  static func encoded(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return Array(try encoder.encode(value))
