@@ -14,41 +14,41 @@ actor DocumentKeeper {
   nonisolated let path: String
   let timing: SyncEngine.Timing
   let clock: EngineClock
-  private let document: SyncEngine.Document
-  private let options: DocumentSyncManager.Options
+  let document: SyncEngine.Document
+  let options: DocumentSyncManager.Options
   private let delegate: EngineDelegate?
-  private let random: @Sendable () -> UInt64
+  let random: @Sendable () -> UInt64
   private let slots: AsyncTurn
-  private let events: SyncEngine.Events
+  let events: SyncEngine.Events
   private let progress: EngineProgress
 
-  private var schedule: SyncSchedule
-  private var manager: DocumentSyncManager?
-  private var opening: Task<DocumentSyncManager, any Error>?
-  private var attempt: Task<Void, Never>?
+  var schedule: SyncSchedule
+  var manager: DocumentSyncManager?
+  var opening: Task<DocumentSyncManager, any Error>?
+  var attempt: Task<Void, Never>?
   /// What ``exchange(_:)`` runs.
   private var exchanges: [UInt64: Task<Outcome, Never>] = [:]
   private var timer: (due: Duration, task: Task<Void, Never>)?
-  private var probe: Task<Void, Never>?
-  private var watches = DocumentWatches()
+  var probe: Task<Void, Never>?
+  var watches = DocumentWatches()
   /// Those who wait for a synchronization that has not begun, by their numbers.
   private var waiters: [UInt64: Waiter] = [:]
   /// Those who wait for the one that runs.
   private var served: [UInt64: Waiter] = [:]
   private var nextNumber: UInt64 = 0
   /// Whether the store has changed while a synchronization ran.
-  private var mustLook = false
-  private var isAutomatic = false
+  var mustLook = false
+  var isAutomatic = false
   private var isAway = false
   private var isPaused = false
-  private var isPolling = false
-  private var isClosed = false
+  var isPolling = false
+  var isClosed = false
   /// Whether synchronizations only fetch.
-  private var holdsChanges: Bool
+  var holdsChanges: Bool
   private var lastReport: SyncReport?
-  private var lastError: SyncError?
+  var lastError: SyncError?
   /// The edits to send when the keeper last looked.
-  private var pending: StoreStatus.PendingCount?
+  var pending: StoreStatus.PendingCount?
 
   init(
     _ document: SyncEngine.Document, timing: SyncEngine.Timing, clock: EngineClock,
@@ -168,7 +168,7 @@ actor DocumentKeeper {
   /// Notes a reason to synchronize.
   func note(_ reason: SyncEngine.SyncReason) { note(reason, at: clock.now()) }
 
-  private func note(_ reason: SyncEngine.SyncReason, at time: Duration) {
+  func note(_ reason: SyncEngine.SyncReason, at time: Duration) {
     schedule.note(reason, at: time)
     pump()
   }
@@ -271,7 +271,7 @@ actor DocumentKeeper {
     timer = nil
   }
 
-  private func stopProbe() {
+  func stopProbe() {
     probe?.cancel()
     probe = nil
   }
@@ -311,62 +311,6 @@ actor DocumentKeeper {
         })
     } catch {
       return .failure(SyncError.wrapping(error, operation: "synchronize", path: path))
-    }
-  }
-
-  /// Returns the manager; opens the store if it is not open, once however many ask.
-  func openManager() async throws -> DocumentSyncManager {
-    guard !isClosed else { throw SyncError.engineClosed("open the store") }
-    if let manager { return manager }
-    if let opening { return try await opening.value }
-    var options = options
-    // A manager that is closed ends its events; the next one has others.
-    options.events = relayedEvents()
-    let opening = Task { [path, document, options] in
-      try await DocumentSyncManager.open(
-        storeAt: path, directory: document.directory, options: options)
-    }
-    self.opening = opening
-    let result = await opening.result
-    self.opening = nil
-    // Then the end of the keeper closes it.
-    guard !isClosed else { throw SyncError.engineClosed("open the store") }
-    manager = try result.get()
-    return try result.get()
-  }
-
-  /// The events of one manager, which come to the observers of the engine and of the document.
-  private func relayedEvents() -> SyncEvents {
-    let relayed = SyncEvents()
-    relayed.relay { [events, path, observed = document.options.events] event in
-      guard let event else { return }
-      events.send(.documentEvent(document: path, event))
-      if case .stateChanged(let state) = event {
-        observed.enter(state)
-      } else {
-        observed.send(event)
-      }
-    }
-    return relayed
-  }
-
-  /// Closes the store if another file has taken its place, which is another database or an older state
-  /// of this one.
-  private func leaveReplacedFile() async throws {
-    guard let manager else { return }
-    if await Self.onThread({ manager.isFileInPlace }) { return }
-    watches.cancel()
-    await closeManager()
-  }
-
-  private func closeManager() async {
-    guard let manager else { return }
-    self.manager = nil
-    // Another file may be at the path by then.
-    pending = nil
-    do { try await manager.close() } catch {
-      let error = SyncError.wrapping(error, operation: "close the store", path: path)
-      events.send(.failed(document: path, error, retry: .never))
     }
   }
 
@@ -428,148 +372,8 @@ actor DocumentKeeper {
     (isAway, isPaused) = (false, false)
   }
 
-  // MARK: - Noticing
-
-  /// Begins to watch what is not watched yet.
-  private func beginWatching(_ manager: DocumentSyncManager) async {
-    guard isAutomatic, !watches.areComplete else { return }
-    let wantsStore = watches.store == nil
-    let wantsDirectory = watches.directory == nil && !document.pollsDirectory
-    let (store, directory) = await Self.onThread { [path] in
-      (
-        wantsStore ? FolderWatch.changes(ofDatabaseAt: path) : nil,
-        wantsDirectory ? manager.directoryChanges() : nil
-      )
-    }
-    guard !isClosed else { return }
-    if let store, watches.store == nil {
-      watches.store = Task { [weak self, clock, timing] in
-        for await _ in store {
-          let noticed = clock.now()
-          // A program that has begun to write shall not meet a reader before its commit.
-          do { try await clock.sleep(timing.quietTime) } catch { return }
-          await self?.storeChanged(at: noticed)
-        }
-        if !Task.isCancelled { await self?.storeWatchEnds() }
-      }
-    }
-    if let directory, watches.directory == nil {
-      watches.directory = Task { [weak self] in
-        for await _ in directory { await self?.note(.directoryChange) }
-        if !Task.isCancelled { await self?.directoryWatchEnds() }
-      }
-    }
-    schedule.isWatched = watches.areComplete
-  }
-
-  /// Says once that changes are not reported. While the directory is away they cannot be.
-  private func notePolling() {
-    guard isAutomatic else { return }
-    if !watches.areComplete, !isPolling { events.send(.polling(document: path)) }
-    isPolling = !watches.areComplete
-  }
-
-  private func storeWatchEnds() {
-    watches.store = nil
-    schedule.isWatched = false
-    // The next synchronization begins to watch again.
-    note(.localChange)
-  }
-
-  private func directoryWatchEnds() {
-    watches.directory = nil
-    schedule.isWatched = false
-    note(.directoryChange)
-  }
-
-  /// Synchronizes if the change of the store's file is an edit that was not sent: synchronizing changes
-  /// the file, too.
-  ///
-  /// - Parameter time: When the change was noticed. What follows it meanwhile is noticed by itself.
-  private func storeChanged(at time: Duration) async {
-    guard attempt == nil else {
-      mustLook = true
-      return
-    }
-    mustLook = false
-    guard let manager, !isClosed else { return }
-    // The edits of another file in its place are not in this one.
-    guard await Self.onThread({ manager.isFileInPlace }) else {
-      return note(.localChange, at: time)
-    }
-    await waitForTransaction()
-    await countPending()
-    guard !holdsChanges else { return }
-    do {
-      guard try await manager.hasUnsentEdits() else { return }
-    } catch {
-      // The synchronization says what is wrong.
-    }
-    note(.localChange, at: time)
-  }
-
-  /// Counts the edits to send, and says so if their number, or where they wait, has changed.
-  private func countPending() async {
-    guard let manager else { return }
-    let count: StoreStatus.PendingCount
-    do { count = try await manager.pendingCount() } catch {
-      // The synchronization says what is wrong.
-      return
-    }
-    let before = pending?.total ?? 0
-    let isNew = count != pending && (count.total > 0 || before > 0)
-    pending = count
-    if isNew { events.send(.pendingCountChanged(document: path, count)) }
-  }
-
-  /// Waits while a program writes in rollback mode: its commit would meet a reader, and not each program waits
-  /// for that. A transaction may take long, so this does not wait for ever.
-  private func waitForTransaction() async {
-    let start = clock.now()
-    while clock.now() - start < timing.longestDelay,
-      await Self.onThread({ [path] in DatabaseJournal(ofDatabaseAt: path).isInUse })
-    {
-      do { try await clock.sleep(timing.quietTime) } catch {
-        // Cancelled: nothing is looked at any more.
-        return
-      }
-    }
-  }
-
-  /// Looks now and then whether the directory has returned.
-  private func lookForDirectory() {
-    guard isAutomatic, !isClosed else { return }
-    stopProbe()
-    // Something else may stand at its path for long, such as the empty folder of a mount.
-    let pause = timing.jittered(
-      lastError?.code == .directoryAway
-        ? timing.probeInterval
-        : max(timing.probeInterval, timing.pause(afterFailures: schedule.failures)),
-      random())
-    probe = Task { [weak self, clock] in
-      repeat {
-        do { try await clock.sleep(pause) } catch {
-          // Cancelled, since a synchronization has begun.
-          return
-        }
-      } while await self?.isDirectoryAway() == true && !Task.isCancelled
-      if !Task.isCancelled { await self?.probeEnds() }
-    }
-  }
-
-  private func probeEnds() {
-    probe = nil
-    note(.directoryReturned)
-  }
-
-  private func isDirectoryAway() async -> Bool {
-    // A store that could not be opened is opened by the synchronization.
-    guard let manager else { return false }
-    return await !manager.isDirectoryThere()
-  }
-
   /// Runs a function that may block, on a thread that may.
-  private static func onThread<Output: Sendable>(
+  static func onThread<Output: Sendable>(
     _ body: @escaping @Sendable () -> Output
   ) async -> Output {
     await withCheckedContinuation { continuation in
