@@ -46,3 +46,14 @@ struct DepartedRows {
     row.lastTime = HybridTime(rawValue: UInt64(bitPattern: selecting.integer(at: 4)))
   }
 }
+
+extension CaptureTriggers.Entry {
+  /// Creates the kind of an entry from its number in a table. Throws if there is no such kind.
+  init(reading number: Int64, from table: @autoclosure () -> String) throws {
+    guard let kind = Self(rawValue: number) else {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "\(table()) has an entry of an unknown kind")
+    }
+    self = kind
+  }
+}

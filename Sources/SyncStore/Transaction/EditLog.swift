@@ -17,9 +17,9 @@ struct EditLog {
     /// deletion and of a changed key come after the effects of their foreign
     /// keys and of the triggers of those.
     var first: CaptureTriggers.Entry { insertions < (isPresent ? 1 : 0) ? .delete : oldest }
-    fileprivate var oldest: CaptureTriggers.Entry
+    var oldest: CaptureTriggers.Entry
     /// The number of its insertions minus the number of its deletions.
-    fileprivate var insertions = 0
+    var insertions = 0
     /// The time of the last insertion; `nil` if there was none, or the row was deleted after it.
     var insertTime: HybridTime?
     /// The time of the oldest entry of the batch.
@@ -52,7 +52,7 @@ struct EditLog {
     /// identity now.
     var isFormer = false
     fileprivate var hasAllCells = false
-    fileprivate var hasOnlyUpdates = true
+    var hasOnlyUpdates = true
     fileprivate var read = ColumnSet()
     fileprivate var hash: Bits128
 
@@ -392,16 +392,5 @@ struct EditLog {
       statement.append(at: firstCell + offset, to: &cells[position])
     }
     row.read.formUnion(columns)
-  }
-}
-
-extension CaptureTriggers.Entry {
-  /// Creates the kind of an entry from its number in a table. Throws if there is no such kind.
-  init(reading number: Int64, from table: @autoclosure () -> String) throws {
-    guard let kind = Self(rawValue: number) else {
-      throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "\(table()) has an entry of an unknown kind")
-    }
-    self = kind
   }
 }
