@@ -113,24 +113,14 @@ private final class MergedCircle {
   private let referrers: [[Int]]
   /// The keys of the rows that the document has.
   private var present: [Int: [Value]] = [:]
+  /// Why the document cannot have some rows.
+  private var faults: [Int: DatabaseMerge.Fault] = [:]
   /// The keys and identities that new rows get.
   private var numbers: [Int: Int64] = [:]
   private var identities: [Int: RowIdentity] = [:]
 
-  /// Why the document cannot have a row.
-  private struct Fault: Error {
-    var index: Int
-    var fault: DatabaseMerge.Fault
-
-    init(_ index: Int, _ fault: DatabaseMerge.Fault) {
-      self.index = index
-      self.fault = fault
-    }
-
-    init(_ index: Int, reference message: String) {
-      self.init(index, DatabaseMerge.Fault(.reference, message))
-    }
-  }
+  /// Ends the insertion of new rows: there is a reason in ``faults``.
+  private struct Refused: Error {}
 
   init(
     _ merging: DatabaseMerge, _ rows: [(table: TableSchema, row: FormerDatabase.Record)],
@@ -142,36 +132,25 @@ private final class MergedCircle {
   }
 
   /// Merges the rows. If the document cannot have one of those that are new, it gets none of them:
-  /// each leads to the others.
+  /// each leads to the others. Those that it has stay, with the rows that refer to them.
   func merge() throws {
-    var report = merging.report
-    do {
-      try find()
-    } catch let fault as Fault {
-      merging.report = report
-      return try refuse(Array(rows.indices), fault)
-    }
-    report = merging.report
+    try find()
     let new = rows.indices.filter { present[$0] == nil }
-    if !new.isEmpty, let fault = try fault(inserting: new) {
-      merging.report = report
-      try refuse(new, fault)
-    }
+    if faults.isEmpty, !new.isEmpty { try insert(new) }
+    if !faults.isEmpty { try refuse(new) }
     for (index, key) in present.sorted(by: { $0.key < $1.key }) {
       try merging.compare(candidate(index), with: key)
     }
   }
 
-  private func refuse(_ refused: [Int], _ fault: Fault) throws {
+  private func refuse(_ refused: [Int]) throws {
     for index in refused {
       let (table, row) = rows[index]
       try merging.keys.note(.nowhere, of: merging.key(of: row, table), in: table)
     }
     for index in refused {
-      try merging.refuse(
-        candidate(index),
-        index == fault.index
-          ? fault.fault : DatabaseMerge.Fault(.reference, DatabaseMerge.missing))
+      let other = DatabaseMerge.Fault(.reference, DatabaseMerge.missing)
+      try merging.refuse(candidate(index), faults[index] ?? other)
     }
   }
 
@@ -187,13 +166,16 @@ private final class MergedCircle {
     var next = Array(rows.indices.reversed())
     while !next.isEmpty {
       while let index = next.popLast() {
-        if present[index] != nil { continue }
+        if present[index] != nil || faults[index] != nil { continue }
         let candidate = try candidate(index)
         let fault =
           candidate.fault
           ?? (candidate.isWithoutKey
             ? "it and the row that it refers to refer to one another" : nil)
-        if let fault { throw Fault(index, reference: fault) }
+        if let fault {
+          faults[index] = DatabaseMerge.Fault(.reference, fault)
+          continue
+        }
         guard let key = try merging.presentRow(candidate) else { continue }
         try note(candidate, index, key)
         next += referrers[index]
@@ -208,7 +190,10 @@ private final class MergedCircle {
   private func note(
     _ candidate: DatabaseMerge.Candidate, _ index: Int, _ key: [Value]
   ) throws {
-    if let fault = try merging.fault(of: candidate, as: key) { throw Fault(index, fault) }
+    if let fault = try merging.fault(of: candidate, as: key) {
+      faults[index] = fault
+      return
+    }
     present[index] = key
     let (table, row) = rows[index]
     try merging.notePlace(merging.place(of: key, table), of: row, table)
@@ -220,6 +205,10 @@ private final class MergedCircle {
     var equal: [Int: [Value]] = [:]
     var others: [Int] = []
     for index in rows.indices where present[index] == nil {
+      guard faults[index] == nil else {
+        others.append(index)
+        continue
+      }
       var candidate = try candidate(index)
       candidate.open = []
       let (table, row) = rows[index]
@@ -242,37 +231,53 @@ private final class MergedCircle {
 
   // MARK: - Rows that are new
 
-  /// Inserts rows, all or none. Returns why the document cannot have one of them.
-  private func fault(inserting new: [Int]) throws -> Fault? {
-    var found: Fault?
+  /// Inserts rows, all or none. If the document cannot have one of them, records why.
+  private func insert(_ new: [Int]) throws {
+    let report = merging.report
     let edits = LocalEdits(session: merging.session)
-    _ = try edits.allOrNone {
+    var inserted: [(candidate: DatabaseMerge.Candidate, row: RowKey, key: [Value])] = []
+    let refused = try edits.allOrNone {
       do {
         try giveKeys(to: new)
         // The identity of a row contains those of the rows to which its key refers.
-        for index in new.sorted(by: { depth(of: $0) < depth(of: $1) }) { try insert(index, edits) }
-        return [:]
-      } catch let fault as Fault {
-        found = fault
-        return [fault.index: LocalEdits.Refusal(message: fault.fault.message)]
-      }
+        for index in new.sorted(by: { depth(of: $0) < depth(of: $1) }) {
+          inserted.append(try insert(index, edits))
+        }
+      } catch is Refused {}
+      return faults.mapValues { LocalEdits.Refusal(message: $0.message) }
     }
-    return found
+    guard refused.isEmpty else {
+      merging.report = report
+      return
+    }
+    // The edits would copy all that is noted so that they can take it back.
+    for (candidate, row, key) in inserted { merging.notePlainCells(candidate, row, key) }
+    merging.report.insertedRows += inserted.count
   }
 
-  private func insert(_ index: Int, _ edits: LocalEdits) throws {
+  private func insert(
+    _ index: Int, _ edits: LocalEdits
+  ) throws -> (candidate: DatabaseMerge.Candidate, row: RowKey, key: [Value]) {
     let candidate = try candidate(index)
-    if let fault = candidate.fault { throw Fault(index, reference: fault) }
-    if let fault = try merging.deletion(of: candidate) { throw Fault(index, fault) }
+    if let fault = candidate.fault {
+      throw refusal(of: index, DatabaseMerge.Fault(.reference, fault))
+    }
+    if let fault = try merging.deletion(of: candidate) { throw refusal(of: index, fault) }
     let identity = try identities[index] ?? merging.identity(of: candidate)
     let row = RowKey(table: candidate.table.id, identity: identity)
     do {
       let key = try edits.insert(localValues: candidate.values, as: row, under: numbers[index])
-      merging.notePlain(candidate, row, key)
-      merging.report.insertedRows += 1
+      merging.notePlainKey(candidate, row)
+      return (candidate, row, key)
     } catch let refusal as LocalEdits.Refusal {
-      throw Fault(index, DatabaseMerge.Fault(refusal))
+      throw self.refusal(of: index, DatabaseMerge.Fault(refusal))
     }
+  }
+
+  /// Records why the document cannot have a row. Returns what ends the insertion.
+  private func refusal(of index: Int, _ fault: DatabaseMerge.Fault) -> Refused {
+    faults[index] = fault
+    return Refused()
   }
 
   private func depth(of index: Int) -> Int { merging.depths[rows[index].table.id] ?? 0 }
@@ -293,10 +298,12 @@ private final class MergedCircle {
         identities[index] = identity
         numbers[index] = try access.assignKey(to: identity, preferring: own)
       } else {
-        // SQLite, too, tries a random one when the greatest is taken.
-        numbers[index] = own ?? .random(in: 1..<(.max))
+        numbers[index] = own
       }
-      if let number = numbers[index] { try merging.notePlace([.integer(number)], of: row, table) }
+      guard let number = numbers[index] else {
+        throw refusal(of: index, DatabaseMerge.Fault(.condition, "no number is free for it"))
+      }
+      try merging.notePlace([.integer(number)], of: row, table)
     }
     try giveKeys(toRowsWithoutNumbers: rest)
   }

@@ -10,9 +10,9 @@ import SyncModel
 /// to one another are merged together.
 final class DatabaseMerge {
   let session: StoreSession
-  private let former: FormerDatabase
+  let former: FormerDatabase
   private let prefer: MergedRows.Preference
-  private let random: () -> UInt64
+  let random: () -> UInt64
   private let work: WorkCount
   let checkCancellation: () throws -> Void
 
@@ -22,13 +22,16 @@ final class DatabaseMerge {
   var readers: [Int: FormerDatabase.Reader] = [:]
   /// The references of each table.
   let references: [Int: [RowReference]]
+  /// All tables, each after those to which it refers. Tables in one circle of references are next to
+  /// one another, after all other tables to which one of them refers.
+  private let order: [TableSchema]
   /// The tables that take part in circles of references.
   let circular: Set<Int>
   /// How many identities of other rows those of a table's rows contain, one in another, at most.
   let depths: [Int: Int]
   private var uniqueLookups: [Int: [UniqueLookup]] = [:]
   /// The greatest key that was assigned or existed, by table.
-  private var greatestKeys: [Int: Int64] = [:]
+  var greatestKeys: [Int: Int64] = [:]
   var report = MergedRows()
   /// The rows with NULL in their key that the document had, by table.
   var rowsWithoutKey: [Int: RowidsByValues] = [:]
@@ -55,16 +58,14 @@ final class DatabaseMerge {
     let schema = session.schema
     references = Dictionary(
       uniqueKeysWithValues: schema.tables.map { ($0.id, RowReference.all(of: $0, schema)) })
-    circular = Self.tablesInCircles(references)
+    let circles = Self.circles(schema.tables, references)
+    order = circles.flatMap(\.self)
+    circular = Self.circularTables(circles, references)
     depths = Self.depths(schema)
   }
 
-  var tables: [TableSchema] {
-    let tables = session.schema.inDependencyOrder(session.schema.tables) { table in
-      (references[table.id] ?? []).map(\.parent.id)
-    }
-    return tables.filter { former.table(named: $0.name) != nil }
-  }
+  /// The tables that both databases have, in the order in which they are merged.
+  var tables: [TableSchema] { order.filter { former.table(named: $0.name) != nil } }
 
   func run() throws {
     for table in tables {
@@ -148,7 +149,7 @@ final class DatabaseMerge {
   }
 
   /// Returns the logical value of a row's value.
-  private func logical(_ candidate: Candidate, _ position: Int) throws -> Value {
+  func logical(_ candidate: Candidate, _ position: Int) throws -> Value {
     let value = candidate.values[position]
     return candidate.plain.contains(position)
       ? value : try session.exported(value, candidate.table.columns[position])
@@ -310,79 +311,7 @@ final class DatabaseMerge {
     return Fault(.existence, "it was deleted in the document")
   }
 
-  // MARK: - Rows that are new
-
-  func newIdentity() -> RowIdentity {
-    RowIdentity(bytes: Bits128(high: random(), low: random()).bytes)
-  }
-
-  func identity(of candidate: Candidate) throws -> RowIdentity {
-    let table = candidate.table
-    guard table.identity != .surrogate else { return candidate.row.identity ?? newIdentity() }
-    let access = try session.access(table.id)
-    guard candidate.plain.isDisjoint(with: table.identityPositions) else {
-      return access.identity(
-        of: try table.identityPositions.map { try logical(candidate, $0) })
-    }
-    return try access.identity(ofKey: table.identityPositions.map { candidate.values[$0] })
-  }
-
-  /// A row's own key if it is free, or else a key that no row of the two
-  /// databases has.
-  func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
-    guard let name = table.localKey.map(quoted) else { return nil }
-    let database = session.database
-    if let own {
-      let isTaken = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table.quotedName) WHERE \(name) = ?)",
-        arguments: [own])
-      if try isTaken == false && !session.plainKeys.keys(of: table.id).contains(own) { return own }
-    }
-    var greatest = greatestKeys[table.id] ?? 0
-    if greatest == 0 {
-      let maximum = "SELECT max(\(name)) FROM main."
-      let here = try Int64.fetchOne(database, sql: maximum + table.quotedName) ?? 0
-      let former = former.table(named: table.name)?.name ?? table.name
-      let there = try Int64.fetchOne(self.former.database, sql: maximum + quoted(former)) ?? 0
-      greatest = max(here, there, 0)
-    }
-    let plain = try session.plainKeys.keys(of: table.id)
-    repeat {
-      guard greatest < .max else { return nil }
-      greatest += 1
-    } while plain.contains(greatest)
-    greatestKeys[table.id] = greatest
-    return greatest
-  }
-
-  /// Inserts a row. Returns the key that names it in statements.
-  private func insert(_ candidate: Candidate) throws -> [Value] {
-    let table = candidate.table
-    let access = try session.access(table.id)
-    let identity = try identity(of: candidate)
-    let hint = try freeKey(candidate.row.localKey.flatMap(Value.key), table)
-    if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
-    defer { access.formerKeys[identity] = nil }
-    let new = RowKey(table: table.id, identity: identity)
-    let key = try LocalEdits(session: session).insert(
-      localValues: candidate.values, as: new, preferring: hint)
-    notePlain(candidate, new, key)
-    return key
-  }
-
-  /// Notes the plain values of an inserted row that are keys of rows here.
-  func notePlain(_ candidate: Candidate, _ new: RowKey, _ key: [Value]) {
-    let table = candidate.table
-    for position in candidate.plain.sorted() {
-      if table.identity != .surrogate && table.columns[position].isIdentity {
-        session.writtenPlainRows.insert(new)
-      } else {
-        session.writtenPlainCells[new, default: []].append(
-          StoreSession.PlainCell(
-            table: table.id, key: key, column: position, value: candidate.values[position]))
-      }
-    }
-  }
+  // MARK: - Rows that the document cannot have
 
   /// Enters a row that the document cannot take as it is into the conflict journal, and records that
   /// references to it lead nowhere.
@@ -413,25 +342,6 @@ final class DatabaseMerge {
       return table.identityPositions.map { ($0, values[$0]) }
     }
     return localKey.map { [(ConflictTable.localKeyPosition, $0)] } ?? []
-  }
-}
-
-extension DatabaseMerge {
-  /// Returns the tables that refer to themselves, directly or through others.
-  private static func tablesInCircles(_ references: [Int: [RowReference]]) -> Set<Int> {
-    var reachable = references.mapValues { Set($0.map(\.parent.id)) }
-    var isGrowing = true
-    while isGrowing {
-      isGrowing = false
-      for (table, before) in reachable {
-        let after = before.union(before.flatMap { reachable[$0] ?? [] })
-        if after.count > before.count {
-          reachable[table] = after
-          isGrowing = true
-        }
-      }
-    }
-    return Set(reachable.filter { $0.value.contains($0.key) }.keys)
   }
 }
 
