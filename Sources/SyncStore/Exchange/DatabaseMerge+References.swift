@@ -14,7 +14,8 @@ extension DatabaseMerge {
     /// The columns that contain a number that is the key of another row of the document here, and of
     /// no merged row. Such a number is a plain value.
     var plain: Set<Int> = []
-    /// The columns of references to rows that are not in the document.
+    /// The columns of references that lead to their rows no more: the rows are not in the document,
+    /// or another reference needs another value in a column.
     var lost: Set<Int> = []
     /// Why the document cannot have it.
     var fault: String?
@@ -34,8 +35,8 @@ extension DatabaseMerge {
     var open: Set<Int> = []
     /// The columns of references to rows that are not in the document.
     var lost: Set<Int> = []
-    /// Whether the columns of a reference would contain different values for another reference.
-    var isContradictory = false
+    /// The columns of references that would contain different values for another reference.
+    var contradictory: Set<Int> = []
   }
 
   /// Where a reference leads.
@@ -51,6 +52,8 @@ extension DatabaseMerge {
   }
 
   static let missing = "the row that it refers to is not there"
+  static let contradictory =
+    "by one column it refers to two rows, which have different keys in the document"
 
   func key(of row: FormerDatabase.Record, _ table: TableSchema) -> [Value] {
     if let key = row.localKey { return [key] }
@@ -81,18 +84,19 @@ extension DatabaseMerge {
       case .nowhere: return .nowhere
       }
     }
+    // The reference may spell the key otherwise than the row does.
     guard let row = try self.parent(of: referring, by: reference) else { return .plain }
-    if reference.isToKey {
-      // Outside of circles, nothing is recorded for rows that keep their keys.
-      return circular.contains(parent.id) ? .undecided : .values(referring)
-    }
     var key = key(of: row, parent)
     switch try keys.place(of: key, in: parent) {
     case .same: break
-    case .moved(let new): key = new
+    case .moved(let new):
+      if reference.isToKey { return .values(reference.referring(to: new)) }
+      key = new
     case .nowhere: return .nowhere
+    // Outside of circles, nothing is recorded for rows that keep their keys.
     case nil: if circular.contains(parent.id) { return .undecided }
     }
+    if reference.isToKey { return .values(referring) }
     return try values(of: key, by: reference).map(Lead.values) ?? .plain
   }
 
@@ -124,9 +128,13 @@ extension DatabaseMerge {
       }
       result.leading.formUnion(reference.columns)
     }
-    result.isContradictory = found.contains { reference, new in
-      reference.isEnforced && isOverwritten(reference, new, in: result.values)
-        && !found.contains { Set($0.reference.columns).isStrictSuperset(of: reference.columns) }
+    for (reference, new) in found
+    where reference.isEnforced && isOverwritten(reference, new, in: result.values)
+      && !found.contains(where: {
+        Set($0.reference.columns).isStrictSuperset(of: reference.columns)
+      })
+    {
+      result.contradictory.formUnion(reference.columns)
     }
     return result
   }
@@ -153,11 +161,11 @@ extension DatabaseMerge {
         ? pair.0.converted(to: pair.1.affinity) : pair.0.applying(pair.1.affinity)
     }
     var candidate = Candidate(table: table, row: row, values: values, open: translation.open)
-    if !translation.lost.isEmpty || translation.isContradictory {
+    candidate.lost = translation.lost.union(translation.contradictory)
+    if !candidate.lost.isEmpty {
       // Their numbers may be those of other rows in the document.
       candidate.plain = translation.lost.union(translation.open)
-      candidate.lost = translation.lost
-      candidate.fault = Self.missing
+      candidate.fault = translation.lost.isEmpty ? Self.contradictory : Self.missing
       return candidate
     }
     candidate.plain = try plainPositions(

@@ -5,7 +5,8 @@ import SyncModel
 /// many.
 ///
 /// For tables outside of circles of references, it records only rows that have another key now, or
-/// none.
+/// none. Keys that are one in the document may be two in the other database, so they are compared as
+/// they are spelled.
 final class MergedKeys {
   /// Where a row is.
   enum Place: Equatable {
@@ -34,15 +35,11 @@ final class MergedKeys {
 
   func begin(_ table: TableSchema) throws {
     let count = Self.keyColumns(table).count
-    let collations =
-      table.localKey != nil
-      ? ["BINARY"] : table.identityPositions.map { table.columns[$0].collation }
-    let keys = collations.enumerated().map { "k\($0) COLLATE \($1)" }
     let places = (0..<count).map { "n\($0)" }
     let names = (0..<count).map { "k\($0)" }
     try database.execute(
       sql: "DROP TABLE IF EXISTS \(name(table.id)); CREATE TABLE \(name(table.id)) "
-        + "(\((keys + ["state INTEGER"] + places).joined(separator: ", ")), "
+        + "(\((names + ["state INTEGER"] + places).joined(separator: ", ")), "
         + "PRIMARY KEY (\(names.joined(separator: ", "))))")
     writing[table.id] = try SQLStatement(
       "INSERT OR REPLACE INTO \(name(table.id)) VALUES "

@@ -24,7 +24,7 @@ struct SchemaObjects {
     /// Whether it goes with its table.
     var isPart: Bool { kind == .index || kind == .trigger }
 
-    /// Returns whether both are the same, apart from white space and the case of letters.
+    /// Returns whether both are of one kind and of one table, and have the same ``definition``.
     func isSame(as other: Object) -> Bool {
       kind == other.kind && table.isSame(as: other.table) && definition == other.definition
     }
