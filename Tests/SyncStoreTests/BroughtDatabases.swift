@@ -88,7 +88,11 @@ struct BroughtDatabases {
     // What it had is there.
     let other = path + ".expected"
     try Program(other).run(database + later)
-    for query in [
+    let tables = try Program(other).rows(
+      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'view' "
+        + "AND name NOT GLOB 'sqlite_*'")
+    #expect(!tables.isEmpty, sourceLocation: sourceLocation)
+    for query in tables.map({ "SELECT * FROM \(quoted(SQLName($0)))" }) + [
       "SELECT name, sql FROM sqlite_schema WHERE name NOT GLOB 'docsync_*' "
         + "AND name NOT GLOB 'sqlite_*' AND tbl_name NOT GLOB 'docsync_*' ORDER BY 1",
       "PRAGMA user_version",

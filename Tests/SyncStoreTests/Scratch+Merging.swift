@@ -9,7 +9,7 @@ extension Scratch {
   func merge(
     _ schema: String, document: String, local: String, prefer: MergedRows.Preference = .document,
     configuration: StoreConfiguration = StoreConfiguration(), localSchema: String? = nil,
-    isInPlace: Bool = false
+    isInPlace: Bool = false, options: StoreOptions = StoreOptions()
   ) throws -> (devices: [Device], merged: MergedRows) {
     let start = "PRAGMA foreign_keys = OFF;"
     let first = try devices(1, start + schema + document, configuration: configuration)[0]
@@ -21,7 +21,7 @@ extension Scratch {
     guard isInPlace else {
       let (store, merged) = try LocalStore.adopt(
         snapshotAt: snapshot, mergingDatabaseAt: database, prefer: prefer,
-        binding: binding("joined"))
+        binding: binding("joined"), options: options)
       return ([first, try Device(store: store, path: snapshot)], merged)
     }
     var binding = self.binding("joined")
