@@ -40,7 +40,8 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     /// its table.
     public static let triggerFailed = Code(rawValue: "triggerFailed")
     /// Rows came back without a value that stays on this device: a condition of their table refuses
-    /// it.
+    /// it. Or a table that stays on this device refuses some of its rows, after a database has joined
+    /// with its rows.
     public static let localValueRefused = Code(rawValue: "localValueRefused")
     /// This device did not upload a whole store that was due: the store is damaged, so that no
     /// device could join from it.

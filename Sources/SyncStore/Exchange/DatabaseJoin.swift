@@ -53,7 +53,7 @@ struct DatabaseJoin {
     // Some of the new tables may be unsuitable.
     let staying = dataOnDevice(database, session.schema)
     report.localTables =
-      isInPlace ? try staying.follow(merge.translate) : try staying.takeAlong(merge.translate)
+      isInPlace ? try staying.follow(merge) : try staying.takeAlong(merge)
     let localTables = Set(report.localTables.map { $0.folded })
     report.newTables = names.filter { !localTables.contains($0.folded) }
     try objects.makeRest()

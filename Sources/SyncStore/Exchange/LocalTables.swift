@@ -101,13 +101,12 @@ struct LocalTables {
 
   /// Takes along the tables that stay on the device, in the form that they have in the database,
   /// and the views, virtual tables and triggers that are missing. Returns the names of the tables.
-  func takeAlong(_ translate: ([Value], _ keys: [RowReference]) throws -> [Value]) throws
-    -> [SQLName]
-  {
+  func takeAlong(_ merge: DatabaseMerge) throws -> [SQLName] {
     for table in localTables {
       try database.execute(sql: "DROP TABLE main.\(quoted(table.name))")
       try database.execute(sql: table.sql)
-      try copyRows(of: table.name, columns: table.columns, references(of: table), translate)
+      let leftOut = try rows(of: table, merge).copy(from: former.database)
+      merge.session.warnOfRowsLeftOut(leftOut, of: table.name)
       for entry in entries(of: table.name) where try !isTaken(entry) {
         try database.execute(sql: entry.sql)
       }
@@ -129,43 +128,19 @@ struct LocalTables {
 
   /// Updates the references of tables that stay on the device and in place: the rows that they
   /// refer to may have other keys by now. Returns the names of the tables.
-  func follow(_ translate: ([Value], _ keys: [RowReference]) throws -> [Value]) throws
-    -> [SQLName]
-  {
+  func follow(_ merge: DatabaseMerge) throws -> [SQLName] {
     for table in localTables where try exists(table.name) {
-      let references = try references(of: table)
-      guard !references.isEmpty,
-        let key = try LocalReference.rowKey(of: table.name, database)?.map(quoted)
-      else { continue }
-      let name = "main.\(quoted(table.name))"
-      let reading = try SQLStatement(
-        "SELECT \((table.columns.map(quoted) + key).joined(separator: ", ")) FROM \(name)",
-        on: database)
-      var moved: [(key: [Value], columns: [Int], values: [Value])] = []
-      var count = 0
-      while try reading.step() {
-        count += 1
-        if count % 1_000 == 0 { try checkCancellation() }
-        let before = table.columns.indices.map { reading.value(at: $0) }
-        let after = try translate(before, references)
-        let columns = before.indices.filter { before[$0] != after[$0] }
-        guard !columns.isEmpty else { continue }
-        moved.append(
-          (
-            key: key.indices.map { reading.value(at: table.columns.count + $0) },
-            columns: columns, values: columns.map { after[$0] }
-          ))
-      }
-      for (rowKey, columns, values) in moved {
-        let writing = try SQLStatement(
-          "UPDATE \(name) SET "
-            + columns.map { "\(quoted(table.columns[$0])) = ?" }.joined(separator: ", ")
-            + " WHERE " + key.map { "\($0) IS ?" }.joined(separator: " AND "), on: database)
-        for (index, value) in (values + rowKey).enumerated() { writing.bind(value, at: index + 1) }
-        try writing.run()
-      }
+      let rows = try rows(of: table, merge)
+      guard !rows.references.isEmpty else { continue }
+      merge.session.warnOfRowsLeftOut(try rows.follow(), of: table.name)
     }
     return localTables.map(\.name)
+  }
+
+  private func rows(of table: FormerDatabase.Table, _ merge: DatabaseMerge) throws -> LocalRows {
+    LocalRows(
+      database: database, table: table.name, columns: table.columns,
+      references: try references(of: table), merge: merge, checkCancellation: checkCancellation)
   }
 
   private func exists(_ name: SQLName, isTrigger: Bool = false) throws -> Bool {
@@ -184,39 +159,21 @@ struct LocalTables {
     let rows = try Row.fetchAll(
       database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
     let groups = Dictionary(grouping: rows, by: { $0["id"] as Int }).sorted { $0.key < $1.key }
-    let declared = groups.compactMap { _, group -> RowReference? in
+    let declared = try groups.compactMap { _, group -> RowReference? in
       let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
       guard let parent = schema.table(named: terms[0]["table"]) else { return nil }
       let columns = terms.compactMap { term in
         table.columns.firstIndex { $0.folded == (term["from"] as SQLName).folded }
       }
-      guard columns.count == terms.count else { return nil }
       let named = terms.compactMap { $0["to"] as SQLName? }
-      return RowReference(
-        columns, parent, named.count == terms.count ? named : MergedKeys.keyColumns(parent))
+      let referred =
+        named.count == terms.count
+        ? named : try LocalReference.primaryKey(of: parent.name, database)
+      // SQLite allows a reference with fewer columns than the key, which leads nowhere.
+      guard columns.count == terms.count, referred.count == terms.count else { return nil }
+      return RowReference(columns, parent, referred)
     }
     return RowReference.withImplied(declared, schema)
-  }
-
-  private func copyRows(
-    of table: SQLName, columns: [SQLName], _ references: [RowReference],
-    _ translate: ([Value], _ keys: [RowReference]) throws -> [Value]
-  ) throws {
-    guard !columns.isEmpty else { return }
-    let names = columns.map(quoted).joined(separator: ", ")
-    let reading = try SQLStatement(
-      "SELECT \(names) FROM main.\(quoted(table))", on: former.database)
-    let writing = try SQLStatement(
-      "INSERT INTO main.\(quoted(table)) (\(names)) "
-        + "VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))", on: database)
-    var count = 0
-    while try reading.step() {
-      count += 1
-      if count % 1_000 == 0 { try checkCancellation() }
-      let values = try translate(columns.indices.map { reading.value(at: $0) }, references)
-      for (index, value) in values.enumerated() { writing.bind(value, at: index + 1) }
-      try writing.run()
-    }
   }
 
   /// Fills a virtual table that only the database has.
@@ -229,9 +186,24 @@ struct LocalTables {
       return try database.execute(
         sql: "INSERT INTO main.\(quoted(entry.name)) (\(quoted(entry.name))) VALUES ('rebuild')")
     }
-    let columns = try former.columns(of: entry.name)
-    try copyRows(of: entry.name, columns: (isFullText ? ["rowid"] : []) + columns, []) {
-      values, _ in values
+    try copyRows(
+      of: entry.name, columns: (isFullText ? ["rowid"] : []) + former.columns(of: entry.name))
+  }
+
+  private func copyRows(of table: SQLName, columns: [SQLName]) throws {
+    guard !columns.isEmpty else { return }
+    let names = columns.map(quoted).joined(separator: ", ")
+    let reading = try SQLStatement(
+      "SELECT \(names) FROM main.\(quoted(table))", on: former.database)
+    let writing = try SQLStatement(
+      "INSERT INTO main.\(quoted(table)) (\(names)) "
+        + "VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))", on: database)
+    var count = 0
+    while try reading.step() {
+      count += 1
+      if count % DatabaseMerge.interval == 0 { try checkCancellation() }
+      for index in columns.indices { writing.bind(reading.value(at: index), at: index + 1) }
+      try writing.run()
     }
   }
 }

@@ -38,7 +38,7 @@ final class ExistenceRule {
 
   /// Returns a reference that names its row by identity, and where it leads; `nil` if it is NULL or
   /// a plain value, or if it names its row by other columns.
-  private func link(of row: WorkingRow, _ key: ForeignKey) throws -> WorkingRow.Link? {
+  func link(of row: WorkingRow, _ key: ForeignKey) throws -> WorkingRow.Link? {
     let table = session.schema[row.key.table]
     guard session.schema[key.parent].identifies(key),
       !key.columns.contains(where: { (row.values[$0] ?? .null) == .null })

@@ -110,7 +110,8 @@ struct LocalReference: Hashable {
     return (["rowid", "_rowid_", "oid"] as [SQLName]).first { !names.contains($0) }.map { [$0] }
   }
 
-  private static func primaryKey(of table: SQLName, _ database: Database) throws -> [SQLName] {
+  /// Returns the columns of a table's primary key as they are declared, in their order.
+  static func primaryKey(of table: SQLName, _ database: Database) throws -> [SQLName] {
     try SQLName.fetchAll(
       database,
       sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE pk > 0 ORDER BY pk",
