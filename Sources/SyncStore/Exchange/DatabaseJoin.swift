@@ -97,7 +97,7 @@ struct DatabaseJoin {
         try objects.refuse(differences)
       }
     }
-    try versions.join()
+    try objects.refuse(versions.join())
     return objects
   }
 }

@@ -57,12 +57,15 @@ struct JoinedVersions {
   }
 
   /// Gives the store the version of the database where that is greater, and the migrations of both.
-  func join() throws {
-    for record in try records() { try add(record) }
+  /// Returns the records of migrations that the tables of the document refuse.
+  func join() throws -> SchemaDifferences {
+    var refused = SchemaDifferences()
+    for record in try records() { try add(record, &refused) }
     let (here, there) = try (userVersion(database), userVersion(former.database))
-    guard there > here else { return }
+    guard there > here else { return refused }
     try database.execute(sql: "PRAGMA main.user_version = \(there)")
     for name in schemaTables { try takeState(name) }
+    return refused
   }
 
   private func userVersion(_ database: Database) throws -> Int {
@@ -84,10 +87,14 @@ struct JoinedVersions {
 
     var document: Side
     var former: Side
-    /// The columns that tell a migration from others.
+    /// The columns that tell a row from others.
     var identifying: [SQLName]
     /// The columns that are written.
-    var written: [SQLName]
+    var written: [SQLName] = []
+    /// The column of a key that gets the next number.
+    var numbered: SQLName?
+    /// Whether a record may be left out if the table refuses it: nothing is known of its columns.
+    var isUnknown = false
 
     /// Returns the rows of one side that the other one lacks, with the values of the columns that are
     /// written.
@@ -122,24 +129,27 @@ struct JoinedVersions {
   private func records() throws -> [Record] {
     try schemaTables.compactMap { name in
       guard let table = former.table(named: name), try isRecord(name) else { return nil }
-      let known = try SchemaTables.entry(of: name, database)
       let columns = try commonColumns(table)
-      let identifying = known?.columns ?? columns
-      guard !columns.isEmpty,
-        identifying.allSatisfy({ name in columns.contains { $0.isSame(as: name) } })
-      else { return nil }
-      // Another migration may have the number that the database gives to this one.
-      let key = try known.map { _ in try integerKey(of: name) } ?? nil
-      let isNew = newTables.contains(name.folded)
-      return Record(
+      guard !columns.isEmpty else { return nil }
+      let known = try SchemaTables.entry(of: name, database)
+      var record = Record(
         document: Record.Side(database: database, table: name),
         former: Record.Side(database: former.database, table: table.name),
-        identifying: identifying,
-        written: isNew
-          ? columns
-          : columns.filter { column in
-            !(key?.isSame(as: column) ?? false) || identifying.contains { $0.isSame(as: column) }
-          })
+        identifying: columns, written: columns, isUnknown: known == nil)
+      guard let known, !newTables.contains(name.folded) else { return record }
+      func has(_ names: [SQLName]) -> Bool {
+        names.allSatisfy { name in columns.contains { $0.isSame(as: name) } }
+      }
+      record.identifying = has(known.naming) ? known.naming : known.columns
+      guard has(record.identifying) else { return nil }
+      // Another migration may have the number that the database gives to this one.
+      if let key = try numberKey(of: name),
+        !record.identifying.contains(where: { $0.isSame(as: key.column) })
+      {
+        record.written.removeAll { $0.isSame(as: key.column) }
+        record.numbered = key.isRowid ? nil : key.column
+      }
+      return record
     }
   }
 
@@ -150,27 +160,40 @@ struct JoinedVersions {
     return table.columns.filter { present.contains($0.folded) }
   }
 
-  /// Returns the column of a single `INTEGER PRIMARY KEY` that tells no migration from others.
-  private func integerKey(of table: SQLName) throws -> SQLName? {
+  /// Returns the column of a primary key that contains numbers, and whether SQLite chooses the next
+  /// one; `nil` if the table has no such key.
+  private func numberKey(of table: SQLName) throws -> (column: SQLName, isRowid: Bool)? {
     let key = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
       .filter { ($0["pk"] as Int) > 0 }
-    guard key.count == 1, let column = key.first,
-      (column["type"] as String).uppercased() == "INTEGER"
-    else { return nil }
-    return column["name"]
+    guard key.count == 1, let column = key.first else { return nil }
+    let type = (column["type"] as String).uppercased()
+    return type.contains("INT") ? (column["name"], type == "INTEGER") : nil
   }
 
-  private func add(_ record: Record) throws {
+  private func add(_ record: Record, _ refused: inout SchemaDifferences) throws {
     let rows = try record.missing(from: record.former, in: record.document)
-    try insert(rows, record.written, into: record.document.table)
+    do {
+      try insert(
+        rows, record.written, numbered: record.numbered, isUnknown: record.isUnknown,
+        into: record.document.table)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      refused.add("a record in \(record.document.table): \(error.message ?? "\(error)")")
+    }
   }
 
-  private func insert(_ rows: [[Value]], _ columns: [SQLName], into table: SQLName) throws {
+  private func insert(
+    _ rows: [[Value]], _ columns: [SQLName], numbered: SQLName? = nil, isUnknown: Bool = false,
+    into table: SQLName
+  ) throws {
     guard !rows.isEmpty else { return }
+    let name = "main.\(quoted(table))"
+    let places =
+      columns.map { _ in "?" }
+      + (numbered.map { ["(SELECT coalesce(max(\(quoted($0))), 0) + 1 FROM \(name))"] } ?? [])
     let adding = try SQLStatement(
-      "INSERT OR IGNORE INTO main.\(quoted(table)) "
-        + "(\(columns.map(quoted).joined(separator: ", "))) "
-        + "VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))", on: database)
+      "INSERT OR \(isUnknown ? "IGNORE" : "ABORT") INTO \(name) "
+        + "(\((columns + (numbered.map { [$0] } ?? [])).map(quoted).joined(separator: ", "))) "
+        + "VALUES (\(places.joined(separator: ", ")))", on: database)
     for row in rows {
       for (index, value) in row.enumerated() { adding.bind(value, at: index + 1) }
       try adding.run()

@@ -20,17 +20,20 @@ enum SchemaTables {
 
     var table: SQLName
     /// Columns that the table must have, so that a user's own table with this name is synchronized.
-    /// Those of a migration tell it from others.
     var columns: [SQLName]
+    /// The columns that name a migration or the present version. Others, such as the batch in which a
+    /// migration ran, differ between databases of the same version. Empty if the rows name neither.
+    var naming: [SQLName]
     var content: Content
     /// Further columns, if the table must have no others: its name is a common word.
     var onlyBeside: [SQLName]?
 
     init(
-      _ table: SQLName, _ columns: SQLName..., content: Content = .migrations,
-      onlyBeside: [SQLName]? = nil
+      _ table: SQLName, _ columns: SQLName..., naming: [SQLName]? = nil,
+      content: Content = .migrations, onlyBeside: [SQLName]? = nil
     ) {
       (self.table, self.columns, self.content) = (table, columns, content)
+      self.naming = naming ?? (content == .migrations ? columns : [])
       self.onlyBeside = onlyBeside
     }
 
@@ -48,19 +51,20 @@ enum SchemaTables {
     Known("schema_migrations", "version"),  // Rails, Ecto, golang-migrate
     Known("ar_internal_metadata", "key", "value", content: .state),  // Rails
     Known("django_migrations", "app", "name"),  // Django
-    Known("alembic_version", "version_num", content: .state),  // Alembic
-    Known("room_master_table", "identity_hash", content: .state),  // Room
+    Known("alembic_version", "version_num", naming: ["version_num"], content: .state),  // Alembic
+    Known(
+      "room_master_table", "identity_hash", naming: ["identity_hash"], content: .state),  // Room
     Known("android_metadata", "locale", content: .state),  // Android
-    Known("_sqlx_migrations", "version", "checksum"),  // SQLx
+    Known("_sqlx_migrations", "version", "checksum", naming: ["version"]),  // SQLx
     Known("__EFMigrationsHistory", "MigrationId"),  // Entity Framework Core
     Known(
       "__EFMigrationsLock", "Timestamp",
       content: .lock(release: "DELETE FROM __EFMigrationsLock")),  // Entity Framework Core
-    Known("knex_migrations", "name", "batch"),  // Knex
+    Known("knex_migrations", "name", "batch", naming: ["name"]),  // Knex
     Known(
       "knex_migrations_lock", "is_locked",
       content: .lock(release: "UPDATE knex_migrations_lock SET is_locked = 0")),  // Knex
-    Known("flyway_schema_history", "installed_rank"),  // Flyway
+    Known("flyway_schema_history", "installed_rank", naming: ["script"]),  // Flyway
     Known("_prisma_migrations", "migration_name"),  // Prisma
     Known("__drizzle_migrations", "hash"),  // Drizzle
     Known("kysely_migration", "name"),  // Kysely
@@ -68,8 +72,9 @@ enum SchemaTables {
       "kysely_migration_lock", "is_locked",
       content: .lock(release: "UPDATE kysely_migration_lock SET is_locked = 0")),  // Kysely
     Known("SequelizeMeta", "name"),  // Sequelize
-    Known("migrations", "migration", "batch", onlyBeside: ["id"]),  // Laravel
-    Known("migrations", "timestamp", "name", onlyBeside: ["id"]),  // TypeORM
+    Known(
+      "migrations", "migration", "batch", naming: ["migration"], onlyBeside: ["id"]),  // Laravel
+    Known("migrations", "timestamp", "name", naming: ["name"], onlyBeside: ["id"]),  // TypeORM
     Known("doctrine_migration_versions", "version"),  // Doctrine
     Known("phinxlog", "version"),  // Phinx
     Known("goose_db_version", "version_id"),  // goose
@@ -79,7 +84,7 @@ enum SchemaTables {
     Known(
       "DATABASECHANGELOGLOCK", "LOCKED",
       content: .lock(release: "UPDATE DATABASECHANGELOGLOCK SET LOCKED = 0")),  // Liquibase
-    Known("_fluent_migrations", "name", "batch"),  // Fluent
+    Known("_fluent_migrations", "name", "batch", naming: ["name"]),  // Fluent
     Known("Z_METADATA", "Z_PLIST", content: .state),  // Core Data
     Known("Z_MODELCACHE", "Z_CONTENT", content: .state),  // Core Data
   ]
