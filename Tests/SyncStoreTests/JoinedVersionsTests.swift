@@ -100,4 +100,65 @@ import Testing
       to: schema + "INSERT INTO knex_migrations VALUES (1, 'm1', 1, 6);", way,
       naming: "knex_migrations", "migration_time")
   }
+
+  // MARK: - Tables that name the present version
+
+  private static func alembic(_ version: String) -> String {
+    """
+    CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);
+    INSERT INTO alembic_version VALUES ('\(version)');
+    """
+  }
+
+  private static func room(_ hash: String) -> String {
+    """
+    CREATE TABLE room_master_table (id INTEGER PRIMARY KEY, identity_hash TEXT);
+    INSERT INTO room_master_table VALUES (42, '\(hash)');
+    """
+  }
+
+  /// Nothing tells which version is newer, and what it has made would be made again.
+  @Test(arguments: BroughtDatabases.Way.allCases)
+  func anotherVersionWithOtherObjectsIsRefused(way: BroughtDatabases.Way) throws {
+    let (old, new) = (Self.person + Self.alembic("A"), Self.person + Self.alembic("B"))
+    for (objects, label) in [
+      (Self.tag, "table tag"), (Self.index, "index pn of person"),
+      ("CREATE VIEW named AS SELECT name FROM person;", "view named"),
+    ] {
+      try databases.expectRefusal(
+        new + objects, to: old, way,
+        naming: "alembic_version", "\(label) exists only in the database")
+      try databases.expectRefusal(
+        old, to: new + objects, way,
+        naming: "alembic_version", "\(label) exists only in the document")
+    }
+    try databases.expectRefusal(
+      Self.person + Self.room("B") + Self.tag, to: Self.person + Self.room("A"), way,
+      naming: "room_master_table", "table tag exists only in the database")
+  }
+
+  /// The version may have changed nothing but rows.
+  @Test(arguments: BroughtDatabases.Way.allCases)
+  func anotherVersionWithTheSameObjectsIsThatOfTheDocument(way: BroughtDatabases.Way) throws {
+    let schema = Self.person + Self.index
+    // Frameworks of one side, and the languages of devices, are no versions.
+    let locale = "CREATE TABLE android_metadata (locale TEXT); INSERT INTO android_metadata VALUES"
+    let devices = try databases.bring(
+      schema + Self.alembic("B") + Self.room("x") + "\(locale) ('de');",
+      to: schema + Self.alembic("A"), way)
+    #expect(try devices[1].rows("SELECT * FROM alembic_version") == ["A"])
+    let others = try databases.bring(
+      schema + "\(locale) ('de');" + Self.tag, to: schema + "\(locale) ('en');", way,
+      at: databases.scratch.path + "/others.db")
+    #expect(try others[1].rows("SELECT * FROM android_metadata") == ["en"])
+    #expect(try databases.names(others[1], "table") == ["android_metadata", "person", "tag"])
+  }
+
+  @Test(arguments: BroughtDatabases.Way.allCases)
+  func theSameVersionGoesOnWithOtherObjects(way: BroughtDatabases.Way) throws {
+    let schema = Self.person + Self.alembic("A")
+    let devices = try databases.bring(schema + Self.tag, to: schema + Self.index, way)
+    #expect(try databases.names(devices[1], "index") == ["pn"])
+    #expect(try databases.names(devices[1], "table") == ["alembic_version", "person", "tag"])
+  }
 }

@@ -192,7 +192,7 @@ import Testing
         CREATE TABLE tag (name TEXT PRIMARY KEY); INSERT INTO tag VALUES ('red');
         CREATE TABLE "SequelizeMeta" (name VARCHAR(255) PRIMARY KEY);
         INSERT INTO "SequelizeMeta" VALUES ('one.js');
-        INSERT INTO django_migrations VALUES (2, 'a', '2'); UPDATE alembic_version SET version_num = 'v2';
+        INSERT INTO django_migrations VALUES (2, 'a', '2');
         """)
     let whole = try snapshot(first, "whole")
     #expect(try Program(whole).rows("SELECT is_locked FROM knex_migrations_lock") == ["0"])

@@ -59,6 +59,15 @@ struct JoinedObjects {
       remedy: "Bring the other devices to that version of the application and run "
         + "\(elsewhere: .upload) on one of them, then try again; or join without the rows with "
         + "\(.joinReplacing).")
+    addObjectsOfOneSide(&differences)
+    try differences.check(
+      path: path,
+      "The database and the document have different versions in "
+        + newer.states.joined(separator: ", ")
+        + ", nothing tells which is newer, and these differ",
+      remedy: "Bring the database and the devices of the document to the same version of the "
+        + "application, run \(elsewhere: .upload) on one of these devices, and try again; or join "
+        + "without the rows with \(.joinReplacing).")
     if newer.isDocument { addDifferencesOfLocalTables(&differences) }
     try differences.check(
       path: path,
@@ -88,6 +97,29 @@ struct JoinedObjects {
       else { continue }
       differences.add("\(object.label) exists only in the document")
     }
+  }
+
+  /// Adds what only one side has, if the two have different versions and nothing tells which is newer.
+  /// The store would have the version of the document together with tables that another version has
+  /// made, and the application would make them again.
+  private func addObjectsOfOneSide(_ differences: inout SchemaDifferences) {
+    guard !newer.states.isEmpty else { return }
+    for object in former.objects.objects where isOfApplication(object) {
+      guard newTables.contains(object.table.folded) || document.namesake(of: object) == nil
+      else { continue }
+      differences.add("\(object.label) exists only in the database")
+    }
+    for object in document.objects where isOfApplication(object) {
+      guard !newTables.contains(object.table.folded), former.objects.namesake(of: object) == nil
+      else { continue }
+      differences.add("\(object.label) exists only in the document")
+    }
+  }
+
+  /// Returns whether an object is not of a table that describes the version itself.
+  private func isOfApplication(_ object: SchemaObjects.Object) -> Bool {
+    object.kind != .virtualTablePart
+      && schema.leftOut.first { $0.key.isSame(as: object.table) }?.value != .schema
   }
 
   /// Returns whether an object comes in the form that it has in the database, or is of a table that

@@ -20,6 +20,9 @@ struct JoinedVersions {
   struct Newer {
     var isDatabase = false
     var isDocument = false
+    /// The tables that name one version in the document and another one in the database, where nothing
+    /// tells which is newer.
+    var states: [SQLName] = []
   }
 
   func compare() throws -> Newer {
@@ -37,6 +40,8 @@ struct JoinedVersions {
       if try isRecord(name), try hasRows(name, database) { newer.isDocument = true }
     }
     if try hasExcludedRecords() { newer.isDatabase = true }
+    // Otherwise the rows of such a table are those of the greater version.
+    if here == there { newer.states = try differingStates() }
     return newer
   }
 
@@ -201,6 +206,25 @@ struct JoinedVersions {
   }
 
   // MARK: - States
+
+  /// Returns the tables of both sides that name different versions.
+  private func differingStates() throws -> [SQLName] {
+    try schemaTables.filter { name in
+      guard let table = former.table(named: name), !newTables.contains(name.folded),
+        let known = try SchemaTables.entry(of: name, database), known.content == .state,
+        !known.naming.isEmpty
+      else { return false }
+      let columns = try commonColumns(table)
+      guard known.naming.allSatisfy({ name in columns.contains { $0.isSame(as: name) } })
+      else { return false }
+      let state = Record(
+        document: Record.Side(database: database, table: name),
+        former: Record.Side(database: former.database, table: table.name),
+        identifying: known.naming)
+      return try !state.missing(from: state.former, in: state.document).isEmpty
+        || !state.missing(from: state.document, in: state.former).isEmpty
+    }
+  }
 
   /// Gives a table that describes the present version the rows of the database, as in Room: the
   /// version is that of the database from now on.
