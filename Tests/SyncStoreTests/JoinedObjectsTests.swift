@@ -78,6 +78,19 @@ import Testing
     #expect(try devices[1].rows("SELECT name FROM trail") == before + ["Dan", "Ann"])
   }
 
+  /// In place, all rows are inserted again. What a joining database has seen is in its table.
+  @Test(arguments: BroughtDatabases.Way.allCases)
+  func theyRunForTheRowsOfAStoreThatTakesThemAlong(way: BroughtDatabases.Way) throws {
+    let devices = try databases.bring(
+      Self.person + Self.rows, to: Self.person + "INSERT INTO person VALUES (5, 'Ann');", way,
+      later: "CREATE TABLE trail (name TEXT);"
+        + Self.trigger("feeding", "INSERT INTO trail VALUES (NEW.name)"))
+    #expect(
+      try devices[1].rows("SELECT name FROM trail ORDER BY 1")
+        == (way == .joins ? [] : ["Ann", "Bob", "Cid"]))
+    try converge(devices, "SELECT name FROM person ORDER BY 1", ["Ann", "Bob", "Cid"])
+  }
+
   @Test(arguments: BroughtDatabases.Way.allCases)
   func triggersThatFeedAnExcludedTableStayUnlessTheDocumentIsNewer(
     way: BroughtDatabases.Way
