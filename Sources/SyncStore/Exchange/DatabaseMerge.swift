@@ -237,7 +237,8 @@ final class DatabaseMerge {
     let access = try session.access(table.id)
     guard let shown = try access.row(present) else { return }
     let differing = table.cellPositions.filter { position in
-      values[position] != shown.values[position]
+      // A reference that is lost differs, though its number may be that of another row.
+      (values[position] != shown.values[position] || candidate.lost.contains(position))
         && !(table.columns[position].isIdentity && table.identity != .surrogate)
     }
     guard !differing.isEmpty else {

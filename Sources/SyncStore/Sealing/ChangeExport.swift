@@ -159,18 +159,13 @@ extension StoreSession {
 
 extension StoreSchema {
   /// Returns the tables, each after the tables that it refers to, as far as cycles allow.
-  ///
-  /// - Parameter parents: Returns the tables to which a table refers; those of its foreign keys if it
-  ///   is left out.
-  func inDependencyOrder(
-    _ tables: [TableSchema], parents: (TableSchema) -> [Int] = { $0.foreignKeys.map(\.parent) }
-  ) -> [TableSchema] {
+  func inDependencyOrder(_ tables: [TableSchema]) -> [TableSchema] {
     var result: [TableSchema] = []
     var seen: Set<Int> = []
     let wanted = Set(tables.map(\.id))
     func visit(_ table: TableSchema) {
       guard seen.insert(table.id).inserted else { return }
-      for parent in parents(table) { visit(self[parent]) }
+      for key in table.foreignKeys { visit(self[key.parent]) }
       if wanted.contains(table.id) { result.append(table) }
     }
     for table in tables { visit(table) }

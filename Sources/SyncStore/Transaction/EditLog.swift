@@ -54,7 +54,7 @@ struct EditLog {
     fileprivate var hasAllCells = false
     var hasOnlyUpdates = true
     fileprivate var read = ColumnSet()
-    fileprivate var hash: Bits128
+    let hash: Bits128
 
     init(
       oldest: CaptureTriggers.Entry, isPresent: Bool, hash: Bits128 = Bits128(high: 0, low: 0)
