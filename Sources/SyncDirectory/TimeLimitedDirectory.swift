@@ -173,6 +173,9 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   private struct Left: Error {}
 
   private let condition = NSCondition()
+  /// Wakes the waiting caller. A semaphore waits by a clock that is never set: the waiting of a condition
+  /// returns at once if the wall clock is before 1970, and fails if it is thousands of years off.
+  private let wake = DispatchSemaphore(value: 0)
   private let stuck: StuckCalls
   private let now: @Sendable () -> ContinuousClock.Instant
   private var result: Result<Output, any Error>?
@@ -193,8 +196,8 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
     condition.withLock {
       result = outcome
       if isLeft { stuck.add(-1) }
-      condition.broadcast()
     }
+    wake.signal()
   }
 
   /// Passes progress to the waiting caller, which reports it on its own thread.
@@ -202,7 +205,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
     try condition.withLock {
       if let refusal { throw refusal }
       told = (done, total)
-      condition.broadcast()
+      wake.signal()
       while told != nil, !isLeft { condition.wait() }
       if isLeft { throw Left() }
       if let refusal { throw refusal }
@@ -239,7 +242,9 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
         leave()
         return nil
       }
-      _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
+      condition.unlock()
+      _ = wake.wait(timeout: .now() + .milliseconds(50))
+      condition.lock()
     }
   }
 

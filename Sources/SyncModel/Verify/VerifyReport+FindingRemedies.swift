@@ -94,8 +94,9 @@ extension VerifyReport.Finding.Kind {
         + "If it is, restore the file from another device's copy of the directory. If the document's "
         + "folder was copied here from another directory, move it away."
     case .clientUndescribed:
-      "Wait until the shared directory has arrived. The device's name is not known until then; "
-        + "nothing else depends on it."
+      "Wait until the shared directory has arrived. If it has, let that device run "
+        + "\(elsewhere: .synchronizeThoroughly), which writes the description again. The device's name is not "
+        + "known until then; nothing else depends on it."
     case .documentEmpty, .generationFolderMissing:
       "Wait until the shared directory has arrived. If it has, restore what is missing from another "
         + "device's copy of the directory."
