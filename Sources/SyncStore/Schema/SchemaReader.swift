@@ -292,7 +292,9 @@ struct SchemaReader {
           name,
           message: "The table \(quoted(name)) has no column \(quoted(wanted)) to identify rows by.",
           remedy: "Name columns of the table that are neither generated nor excluded.",
-          later: "To synchronize it, create the column again.")
+          later: "To synchronize it, give the column its name back; ALTER TABLE … RENAME COLUMN "
+            + "can rename it then. If it was dropped, create it with the values that it had: "
+            + "rows without them count as deleted on other devices.")
       }
       return position
     }

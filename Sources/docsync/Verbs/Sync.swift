@@ -193,15 +193,18 @@ struct Sync: Verb {
     }
     lines += report.warnings.map { "warning: \($0.text(store: store, names: names))" }
     if !report.restored.isEmpty {
-      lines.append("put back \(text(report.restored)) that were missing or damaged")
+      lines.append(
+        "put back \(text(report.restored)) that \(Self.were(report.restored)) missing or damaged")
     }
     if !report.restoredFiles.isEmpty {
       let files = counted(report.restoredFiles.count, "file")
-      lines.append("wrote \(files) again that were missing or damaged:")
+      lines.append(
+        "wrote \(files) again that \(Self.were(report.restoredFiles)) missing or damaged:")
       lines += report.restoredFiles.map { "  " + $0 }
     }
     if !report.removedFiles.isEmpty {
-      lines.append("removed \(counted(report.removedFiles.count, "file")) that were damaged:")
+      let files = counted(report.removedFiles.count, "file")
+      lines.append("removed \(files) that \(Self.were(report.removedFiles)) damaged:")
       lines += report.removedFiles.map { "  " + $0 }
     }
     if !report.damagedFiles.isEmpty {
@@ -249,6 +252,9 @@ struct Sync: Verb {
     return lines + ["the former file is kept as \(rebootstrap.backup)"]
       + rebootstrap.warnings.map { "warning: \($0.text(store: store, names: names))" }
   }
+
+  /// Returns the verb for some things.
+  private static func were(_ things: [some Any]) -> String { things.count == 1 ? "was" : "were" }
 
   private static func text(_ sets: [SyncReport.ChangeSet]) -> String {
     let rows = sets.reduce(0) { $0 + $1.rowCount }
