@@ -29,6 +29,7 @@ import Testing
     "DELETE FROM child WHERE token = 'f2'", "UPDATE child SET parent = 1 WHERE token = 'f2'",
     "UPDATE child SET a = 'other' WHERE token = 'f2'", "DELETE FROM parent WHERE token = 'd1'",
     "INSERT INTO parent VALUES (9, 'new', 'x1')", "UPDATE child SET own = 2 WHERE token = 'f2'",
+    "UPDATE parent SET a = 'x' WHERE token = 'd1'",
   ])
   func aWrongRowIsFound(statement: String) throws {
     var schema = FleetSchema(tables: [

@@ -18,19 +18,24 @@ struct JoiningCheck {
     }
   }
 
-  private let schema: FleetSchema
-  private let before: Before
-  private let after: TokenRows
+  let schema: FleetSchema
+  let before: Before
+  let after: TokenRows
   private let local: LocalRows
   /// The rows that rows of the database became, by these, if they do not show the values of the
   /// database.
-  private var matches: [Name: Name] = [:]
+  var matches: [Name: Name] = [:]
   /// The rows of the database whose values rows of the document show, by these.
-  private var replacing: [Name: Name] = [:]
+  var replacing: [Name: Name] = [:]
   /// The rows of the database that the document refused.
   private(set) var refused: Set<Name> = []
   /// The columns of rows of the database whose values are only in the journal.
   private var lost: [Name: Set<SQLName>] = [:]
+  /// The columns for which the journal has an entry, by the rows of the database that have become rows
+  /// of the document.
+  private(set) var entered: [Name: Set<SQLName>] = [:]
+  /// The rows of the document that several rows of the database have become.
+  private(set) var contested: Set<Name> = []
 
   init(_ before: Before, _ database: FleetSQLite, _ conflicts: [Conflict]) throws {
     schema = before.document.schema
@@ -53,6 +58,8 @@ struct JoiningCheck {
         } else {
           replacing[present] = name
         }
+        entered[name, default: []].formUnion(conflicts.compactMap(\.column))
+        if tokens.count > 1 { contested.formUnion([name, present]) }
         // Each of two rows that became one may have lost any of the values.
         lost[name, default: []].formUnion(
           conflicts.filter { $0.outcome == .remote || tokens.count > 1 }.compactMap(\.column))
@@ -72,7 +79,7 @@ struct JoiningCheck {
   }
 
   /// Returns the row of the store that a row of the database or of the document has become.
-  private func place(of name: Name) -> Name? {
+  func place(of name: Name) -> Name? {
     var name = name
     var seen: Set<Name> = []
     while after.rows[name] == nil {
@@ -106,6 +113,11 @@ struct JoiningCheck {
         try checkValues(of: name)
       }
       try checkReason(for: name)
+      try checkEntries(of: name)
+    }
+    for name in refused.sorted() { try checkRefusal(of: name) }
+    for name in before.document.rows.keys.sorted() where after.rows[name] != nil {
+      try checkDocument(name)
     }
     try checkLocalColumns()
     return try followed
@@ -115,7 +127,7 @@ struct JoiningCheck {
       }
   }
 
-  private static func fault(_ details: String) -> FleetFailure { FleetFailure(.merged, details) }
+  static func fault(_ details: String) -> FleetFailure { FleetFailure(.merged, details) }
 
   /// Returns whether the store should show a value of a row with the token of the database. A row that
   /// became a row of the document has the key of that.
@@ -164,60 +176,7 @@ struct JoiningCheck {
     }
   }
 
-  private static func text(_ value: Value?) -> String { value?.sqlDescription ?? "nothing" }
-
-  // MARK: - Reasons
-
-  /// Throws if a row has become another one without the same key and without the same unique values.
-  private func checkReason(for name: Name) throws {
-    guard let table = schema.table(name.table), let former = before.former.rows[name],
-      let place = place(of: name)
-    else { return }
-    // The row of the document that it was compared with; it shows other values if local ones are
-    // preferred.
-    let matched = matches[name] ?? replacing.first { $0.value == name }?.key
-    guard let matched, before.former.rows[matched] == nil,
-      let document = before.document.rows[matched], after.rows[place] != nil
-    else { return }
-    let uniques = table.uniques.filter(table.isPlain)
-    guard uniques.count == table.uniques.count else { return }
-    var groups = uniques.map { unique in
-      unique.terms.compactMap { term -> (column: Int, collation: KeyCollation)? in
-        if case .column(let column, let collation) = term { (column, collation) } else { nil }
-      }
-    }
-    if !table.hasSurrogateKey {
-      groups.append(table.key.map { ($0, table.columns[$0].collation) })
-    }
-    let hasReason = groups.contains { group in
-      group.allSatisfy { column, collation in
-        isSame(column, collation, table, (name, former), (matched, document))
-      }
-    }
-    if !hasReason { throw Self.fault("\(name) has become \(matched) without a reason") }
-  }
-
-  private func isSame(
-    _ column: Int, _ collation: KeyCollation, _ table: FleetTable,
-    _ former: (name: Name, row: TokenRows.Row), _ document: (name: Name, row: TokenRows.Row)
-  ) -> Bool {
-    let references = schema.references(of: table).enumerated().filter {
-      $0.element.columns.contains(column) && former.row.parents[$0.offset] != nil
-    }
-    guard references.isEmpty else {
-      return references.contains { index, _ in
-        guard let one = before.former.parent(of: former.name, index),
-          let other = before.document.parent(of: document.name, index)
-        else { return false }
-        return place(of: one) == place(of: other)
-      }
-    }
-    guard let one = former.row.values[column], let other = document.row.values[column],
-      one != .null
-    else { return false }
-    return IdentityEncoding.encode([one], collations: [collation])
-      == IdentityEncoding.encode([other], collations: [collation])
-  }
+  static func text(_ value: Value?) -> String { value?.sqlDescription ?? "nothing" }
 
   // MARK: - What stays on the device
 
