@@ -118,6 +118,43 @@ import Testing
     try expectSound(devices)
   }
 
+  /// A new row of a circle that refers to none goes to the journal. Another one that refers to a row
+  /// that the document has does not.
+  @Test func rowsThatReferToMatchedRowsStay() throws {
+    let (devices, merged) = try scratch.merge(
+      "CREATE TABLE n (id INTEGER PRIMARY KEY, name TEXT UNIQUE, r INTEGER REFERENCES n (id), "
+        + "o INTEGER REFERENCES o (id)); CREATE TABLE o (id INTEGER PRIMARY KEY);",
+      document: "INSERT INTO o VALUES (9); INSERT INTO n VALUES (7, 'm', NULL, NULL);",
+      local: "INSERT INTO n VALUES (1, 'm', 2, NULL), (2, 'x', 3, 9), (3, 'y', 1, NULL);")
+    #expect(merged.refusedRows == 1 && merged.insertedRows == 1)
+    try converge(
+      devices, "SELECT n.name, p.name FROM n LEFT JOIN n p ON p.id = n.r ORDER BY 1",
+      ["m|NULL", "y|m"])
+    try expectSound(devices)
+  }
+
+  /// A column of a lost reference leads to a row by another reference.
+  @Test func onlyTheLostColumnsOfAReferenceDiffer() throws {
+    let (devices, merged) = try scratch.merge(
+      """
+      CREATE TABLE project (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE task (id INTEGER PRIMARY KEY, name TEXT UNIQUE, project INTEGER REFERENCES project (id),
+        up INTEGER, other INTEGER REFERENCES project (id), UNIQUE (project, id),
+        FOREIGN KEY (project, up) REFERENCES task (project, id));
+      """,
+      document:
+        "INSERT INTO project VALUES (1, 'p'), (8, 'q'); INSERT INTO task VALUES (1, 'a', 1, NULL, NULL);",
+      local: """
+        INSERT INTO project VALUES (1, 'p');
+        INSERT INTO task VALUES (1, 'a', 1, 2, NULL), (2, 'b', 1, 1, 8);
+        """)
+    #expect(merged.refusedRows == 1 && merged.differingCells == 1)
+    let entries = try devices[1].store.conflicts().filter { $0.kind == .cell }
+    #expect(entries.map(\.column) == ["up"])
+    try converge(devices, "SELECT name, project, up FROM task", ["a|1|NULL"])
+    try expectSound(devices)
+  }
+
   // MARK: - Keys
 
   private static func files(_ collation: String, _ reference: String) -> String {

@@ -224,4 +224,20 @@ import Testing
       ["lip|red", "sky|blue"])
     try expectSound(devices)
   }
+
+  /// The database ignores the case in its keys, and the document does not.
+  @Test func aReferenceThatSpellsTheKeyOtherwiseLeadsToTheRow() throws {
+    let scratch = try Scratch()
+    let schema =
+      "CREATE TABLE p (k TEXT PRIMARY KEY); "
+      + "CREATE TABLE c (id INTEGER PRIMARY KEY, r TEXT REFERENCES p (k)); "
+    let (devices, merged) = try scratch.merge(
+      schema, document: "INSERT INTO p VALUES ('b')",
+      local: "INSERT INTO p VALUES ('a'); INSERT INTO c VALUES (1, 'A')",
+      localSchema: schema.replacingOccurrences(
+        of: "TEXT PRIMARY", with: "TEXT COLLATE NOCASE PRIMARY"))
+    #expect(merged.refusedRows == 0 && merged.insertedRows == 2)
+    try converge(devices, "SELECT r FROM c", ["a"])
+    try expectSound(devices)
+  }
 }

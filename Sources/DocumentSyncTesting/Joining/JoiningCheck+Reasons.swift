@@ -132,12 +132,16 @@ extension JoiningCheck {
     }) {
       return false
     }
+    let isUnchanged =
+      one.rows.rows[one.name]?.values[column] == other.rows.rows[other.name]?.values[column]
+    // A number may be a plain value, although a row has it.
+    if isUnchanged, references.contains(where: { !$0.element.isEnforced }) { return false }
     let leading = references.compactMap { index, _ -> (Name, Name?)? in
       one.rows.parent(of: one.name, index).map { ($0, other.rows.parent(of: other.name, index)) }
     }
     guard leading.isEmpty else {
       return leading.allSatisfy { first, second in place(of: first) != second.flatMap(place) }
     }
-    return one.rows.rows[one.name]?.values[column] != other.rows.rows[other.name]?.values[column]
+    return !isUnchanged
   }
 }

@@ -131,16 +131,34 @@ private final class MergedCircle {
     self.referrers = referrers
   }
 
-  /// Merges the rows. If the document cannot have one of those that are new, it gets none of them:
-  /// each leads to the others. Those that it has stay, with the rows that refer to them.
+  /// Merges the rows. If the document cannot have one of those that are new, it gets none of the new
+  /// rows that lead to it. Those that it has stay, with the rows that refer to them.
   func merge() throws {
     try find()
-    let new = rows.indices.filter { present[$0] == nil }
-    if faults.isEmpty, !new.isEmpty { try insert(new) }
-    if !faults.isEmpty { try refuse(new) }
+    let refused = newRowsLeadingToFaults()
+    try refuse(refused.sorted())
+    let new = rows.indices.filter { present[$0] == nil && !refused.contains($0) }
+    if !new.isEmpty {
+      faults = [:]
+      try insert(new)
+      if !faults.isEmpty { try refuse(new) }
+    }
     for (index, key) in present.sorted(by: { $0.key < $1.key }) {
       try merging.compare(candidate(index), with: key)
     }
+  }
+
+  /// Returns the new rows that the document cannot have, and those that refer to them, directly or
+  /// through other new rows.
+  private func newRowsLeadingToFaults() -> Set<Int> {
+    var found = Set(faults.keys.filter { present[$0] == nil })
+    var next = Array(found)
+    while let index = next.popLast() {
+      for referrer in referrers[index] where present[referrer] == nil {
+        if found.insert(referrer).inserted { next.append(referrer) }
+      }
+    }
+    return found
   }
 
   private func refuse(_ refused: [Int]) throws {

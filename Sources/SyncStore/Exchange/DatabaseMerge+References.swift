@@ -96,7 +96,7 @@ extension DatabaseMerge {
     // Outside of circles, nothing is recorded for rows that keep their keys.
     case nil: if circular.contains(parent.id) { return .undecided }
     }
-    if reference.isToKey { return .values(referring) }
+    if reference.isToKey { return .values(reference.referring(to: key)) }
     return try values(of: key, by: reference).map(Lead.values) ?? .plain
   }
 
@@ -161,10 +161,12 @@ extension DatabaseMerge {
         ? pair.0.converted(to: pair.1.affinity) : pair.0.applying(pair.1.affinity)
     }
     var candidate = Candidate(table: table, row: row, values: values, open: translation.open)
-    candidate.lost = translation.lost.union(translation.contradictory)
-    if !candidate.lost.isEmpty {
+    if !translation.lost.isEmpty || !translation.contradictory.isEmpty {
+      // A column may lead to a row by another reference.
+      let lost = translation.lost.subtracting(translation.leading)
+      candidate.lost = lost.union(translation.contradictory)
       // Their numbers may be those of other rows in the document.
-      candidate.plain = translation.lost.union(translation.open)
+      candidate.plain = lost.union(translation.open)
       candidate.fault = translation.lost.isEmpty ? Self.contradictory : Self.missing
       return candidate
     }

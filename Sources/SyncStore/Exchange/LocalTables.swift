@@ -138,7 +138,14 @@ struct LocalTables {
   }
 
   private func rows(of table: FormerDatabase.Table, _ merge: DatabaseMerge) throws -> LocalRows {
-    LocalRows(
+    var table = table
+    // A table that is in place may have got the form of the document.
+    let present = try Set(
+      SQLName.fetchAll(
+        database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table.name]
+      ).map(\.folded))
+    table.columns.removeAll { !present.contains($0.folded) }
+    return LocalRows(
       database: database, table: table.name, columns: table.columns,
       references: try references(of: table), merge: merge, checkCancellation: checkCancellation)
   }
