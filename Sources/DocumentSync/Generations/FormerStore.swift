@@ -9,6 +9,8 @@ struct FormerStore {
   var replaced: ReplacedStore
   /// The change sets that it had not sent, in order.
   private var unsent: [[UInt8]] = []
+  /// The change sets that it had sent and that the directory has lost.
+  private var lost = LostChangeSets()
   /// Its clients, whose files may contain changes that no device has.
   private var ancestors = StoreRecords.Ancestors()
   /// The clients whose stores no longer exist.
@@ -21,8 +23,14 @@ struct FormerStore {
   /// ``replaced`` contains the reason. Throws errors that may pass, such as
   /// `storeBusy`, and `newerVersionNeeded`.
   ///
-  /// - Parameter binding: The binding of the new store.
-  init?(at path: String, replacedBy binding: StoreBinding, _ context: OperationContext) throws {
+  /// - Parameters:
+  ///   - binding: The binding of the new store.
+  ///   - vector: The change sets that the new store begins with.
+  init?(
+    at path: String, replacedBy binding: StoreBinding, with vector: VersionVector,
+    _ files: SharedFiles
+  ) throws {
+    let context = files.context
     do {
       guard FileManager.default.fileExists(atPath: path),
         try LocalStore.isUnderSync(at: path)
@@ -35,6 +43,9 @@ struct FormerStore {
           isSameDocument: store.binding.root == binding.root
             && store.binding.document == binding.document)
         try read(store, context)
+        if replaced.isSameDocument, store.binding.generation == binding.generation {
+          try compare(store, with: files, binding, vector)
+        }
       } catch {
         try store.close()
         throw error
@@ -69,6 +80,22 @@ struct FormerStore {
     gone =
       try records.replaced() + incarnations.filter(\.isAncestorGone).map(\.ancestor)
       + [store.binding.client]
+  }
+
+  /// Compares what it had sent with what the directory has.
+  private mutating func compare(
+    _ store: LocalStore, with files: SharedFiles, _ binding: StoreBinding, _ vector: VersionVector
+  ) throws {
+    lost = try LostChangeSets(of: store, replacedBy: binding, with: vector, files)
+    unsent = lost.returning + unsent
+    replaced.restoredChangeSets = lost.restoredCount
+    replaced.missingChangeSets = lost.missing
+  }
+
+  /// Publishes its change sets again that the directory has lost.
+  func putBackLost(_ files: SharedFiles) throws {
+    guard let client = replaced.client else { return }
+    try lost.putBack(by: client, files)
   }
 
   /// Passes the unsent change sets and the former clients on to a new store of

@@ -111,7 +111,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
       application: application.application, root: file.root, directory: directory.hint,
       documentIdentifier: file.identifier, document: file.document, generation: file.generation,
       generationOrdinal: Int(file.ordinal), client: client, clientDescription: clientDescription)
-    let (former, replacement) = try former(binding, files.context)
+    let (former, replacement) = try former(binding, checked.header.vector, files)
     do {
       let (adopted, merged) = try adopt(database, binding, files)
       try finish(adopted, checked, former, steps)
@@ -193,7 +193,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
   /// replaced, and the replacement of the database there, if there is one. The
   /// replacement notices if a program writes to the database from now on.
   private func former(
-    _ binding: StoreBinding, _ context: OperationContext
+    _ binding: StoreBinding, _ vector: VersionVector, _ files: SharedFiles
   ) throws -> (FormerStore?, DatabaseReplacement?) {
     guard existing != .refuse, FileManager.default.fileExists(atPath: path) else {
       return (nil, nil)
@@ -201,7 +201,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     for _ in 0..<Self.attempts {
       let former =
         existing == .replaceKeepingBackup
-        ? try FormerStore(at: path, replacedBy: binding, context) : nil
+        ? try FormerStore(at: path, replacedBy: binding, with: vector, files) : nil
       let replacement = try DatabaseReplacement(
         databaseAt: path, options: environment.storeOptions)
       let isRead = former.map { $0.replaced.unreadable == nil } ?? false
@@ -222,6 +222,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     _ steps: WholeStoreSteps
   ) throws {
     do {
+      try former?.putBackLost(steps.files)
       try former?.hand(on: adopted)
       try steps.note(checked, in: adopted)
       try StoreRecords(adopted).noteAuthor(of: checked.header)

@@ -86,6 +86,13 @@ public struct ReplacedStore: Hashable, Sendable {
   public var isSameDocument = false
   /// The number of change sets that it had not sent.
   public var unsentChangeSets = 0
+  /// The number of change sets that it had sent, that the directory had lost, and
+  /// that were put back.
+  public var restoredChangeSets = 0
+  /// The numbers of the change sets of ``client`` that it had sent and that the
+  /// directory has lost, if the store does not have them any more either: only
+  /// the backup contains their rows.
+  public var missingChangeSets: [UInt64] = []
   /// The number of edits that were too large to be sent: only the backup
   /// contains them.
   public var heldEdits = 0

@@ -7,6 +7,9 @@ struct ReplacedStoreJSON: Encodable, Sendable {
   var directory: String?
   var isSameDocument: Bool
   var unsentChangeSets: Int
+  var restoredChangeSets: Int
+  /// The numbers of the change sets whose rows only the backup has.
+  var missingChangeSets: [UInt64]
   var heldEdits: Int
   /// Why the store could not be read.
   var unreadable: String?
@@ -17,6 +20,8 @@ struct ReplacedStoreJSON: Encodable, Sendable {
     directory = store.directory
     isSameDocument = store.isSameDocument
     unsentChangeSets = store.unsentChangeSets
+    restoredChangeSets = store.restoredChangeSets
+    missingChangeSets = store.missingChangeSets
     heldEdits = store.heldEdits
     unreadable = store.unreadable
   }

@@ -196,6 +196,11 @@ extension ReplacedStore {
     guard !isSameDocument else {
       let lines = [
         unsentChangeSets > 0 ? "Its edits that were not sent were added: \(unsent)." : nil,
+        restoredChangeSets > 0
+          ? "The directory had lost what that database had sent; it was put back: "
+            + "\(counted(restoredChangeSets, "change set"))."
+          : nil,
+        missingLine(backup),
         heldEdits > 0
           ? "That file alone has what was too large to be sent: \(counted(heldEdits, "edit"))."
           : nil,
@@ -209,6 +214,33 @@ extension ReplacedStore {
       + ". It is unchanged: synchronize it under its new name, and take it out of sync with “docsync "
       + "leave \(backup.map(shellWord) ?? "STORE")” if you do not need it."
   }
+}
+
+extension ReplacedStore {
+  /// Names the change sets that are lost; `nil` if none is.
+  fileprivate func missingLine(_ backup: String?) -> String? {
+    guard !missingChangeSets.isEmpty, let client else { return nil }
+    let isOne = missingChangeSets.count == 1
+    return
+      "warning: The directory has lost \(isOne ? "change set" : "change sets") "
+      + "\(rangesText(missingChangeSets)) of \(client), which that database had sent. "
+      + "\(backup ?? "The former database") has their rows; other devices may have them, too."
+  }
+}
+
+/// Returns numbers in order as text, such as “1–3, 5”.
+private func rangesText(_ numbers: [UInt64]) -> String {
+  var ranges: [ClosedRange<UInt64>] = []
+  for number in numbers {
+    if let last = ranges.last, last.upperBound + 1 == number {
+      ranges[ranges.count - 1] = last.lowerBound...number
+    } else {
+      ranges.append(number...number)
+    }
+  }
+  return ranges.map {
+    $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)–\($0.upperBound)"
+  }.joined(separator: ", ")
 }
 
 extension MergedRows.Preference: ExpressibleByArgument {}
