@@ -64,6 +64,8 @@ extension DocumentSyncManager {
   ///
   /// Errors: `noSuchConflict`; `conflictNotOpen` if it was decided before;
   /// `editRefused` if a constraint refuses the edit; then nothing is changed.
+  /// If the question is about a cell of a row that does not exist any more, any
+  /// answer closes it: it is `superseded`.
   public func resolveConflict(_ number: Int64, by answer: Conflict.Answer) async throws {
     try await use("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
   }

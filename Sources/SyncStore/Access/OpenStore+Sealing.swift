@@ -61,10 +61,12 @@ extension OpenStore {
     comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
     checkCancellation: @escaping () throws -> Void
   ) throws -> SealReport {
-    try Sealing(
+    let report = try Sealing(
       session: session, binding: binding, options: options, comparesRemade: comparesRemade,
       lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation
     ).run()
+    try GoneQuestions(session: session).close()
+    return report
   }
 
   /// Makes the edits that policies want after changes were merged in this transaction, and seals
@@ -80,6 +82,7 @@ extension OpenStore {
     }
     try LocalReferrers(session).followUndecided()
     try session.settleUndecidedAside()
+    try GoneQuestions(session: session).close()
   }
 
   /// Returns the change sets that wait, and whether the inbox has invalid entries besides.

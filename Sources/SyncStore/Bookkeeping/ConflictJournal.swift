@@ -204,6 +204,12 @@ final class ConflictJournal {
     ).first
   }
 
+  /// Returns the open entries about cells. None of them is in memory only.
+  func openCellEntries() throws -> [Entry] {
+    guard try openCount > 0 else { return [] }
+    return try storedEntries("WHERE status = 'open' AND kind = 'cell'", [])
+  }
+
   /// Returns the entries that meet an SQL condition, the newest first.
   func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
     try writePending()

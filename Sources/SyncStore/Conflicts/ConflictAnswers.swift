@@ -28,7 +28,8 @@ struct ConflictAnswers {
       remedy: "See which there are with \(.listConflicts).")
   }
 
-  /// Answers an open question. Throws `noSuchConflict`, `conflictNotOpen` and `editRefused`.
+  /// Answers an open question, or closes it if it is about a cell of a row that does not exist any more. Throws
+  /// `noSuchConflict`, `conflictNotOpen` and `editRefused`.
   func answer(_ number: Int64, by answer: Conflict.Answer) throws {
     let entry = try entry(number)
     guard entry.status == .open else {
@@ -39,6 +40,8 @@ struct ConflictAnswers {
           ? "Edit the row itself to change its value."
           : "Put back what lost with \(.restoreConflict(number)).")
     }
+    let gone = GoneQuestions(session: session)
+    if try gone.concern(entry) { return try register(of: entry).0.forEach(gone.close) }
     switch answer {
     case .local: try put(.local, of: entry, as: .answered)
     case .remote: try put(.remote, of: entry, as: .answered)

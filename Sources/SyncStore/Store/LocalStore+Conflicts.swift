@@ -136,7 +136,8 @@ extension LocalStore {
   /// the other columns too.
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
-  /// nothing changed, if a constraint refuses the edit.
+  /// nothing changed, if a constraint refuses the edit. If the question is about a cell of a row that
+  /// does not exist any more, any answer closes it.
   package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws {
     try editing { try $0.answer(number, by: answer) }
   }
@@ -160,6 +161,7 @@ extension LocalStore {
     try store.passingOverTriggers {
       try write { session in
         try edit(ConflictAnswers(session: session, path: path))
+        try GoneQuestions(session: session).close()
         guard session.hasWrittenPlainValues else { return }
         try store.seal(session, comparesRemade: false, checkCancellation: {})
       }
