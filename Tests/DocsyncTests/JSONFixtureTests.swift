@@ -211,6 +211,17 @@ import Testing
     try golden.expect("error-noSuchConflict", "conflicts", "b.db", "show", "9", status: 1)
   }
 
+  @Test func aRowComesBackOnTheDeviceThatHasErasedIt() throws {
+    try devices()
+    for store in ["a.db", "b.db"] { try scratch.sql(store, "ALTER TABLE tags ADD COLUMN color") }
+    try scratch.sql("b.db", "INSERT INTO tags VALUES ('red', 1, 'red')")
+    try scratch.succeed("sync", "b.db", "a.db")
+    try scratch.sql("a.db", "DELETE FROM tags")
+    try scratch.sql("b.db", "UPDATE tags SET weight = 2")
+    try scratch.succeed("sync", "b.db", "a.db")
+    try golden.expect("conflicts-restore-defaults", "conflicts", "a.db", "restore", "1")
+  }
+
   /// A unique value that two rows have, and a row that was edited here and deleted elsewhere.
   @Test func rowsThatAreNotShownAndWarnings() throws {
     try scratch.sql(

@@ -66,7 +66,12 @@ extension DocumentSyncManager {
   /// `editRefused` if a constraint refuses the edit; then nothing is changed.
   /// If the question is about a cell of a row that does not exist any more, any
   /// answer closes it: it is `superseded`.
-  public func resolveConflict(_ number: Int64, by answer: Conflict.Answer) async throws {
+  ///
+  /// Returns the same as ``restoreConflict(_:side:)``.
+  @discardableResult
+  public func resolveConflict(
+    _ number: Int64, by answer: Conflict.Answer
+  ) async throws -> [SQLName] {
     try await use("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
   }
 
@@ -74,10 +79,16 @@ extension DocumentSyncManager {
   ///
   /// Errors as for ``resolveConflict(_:by:)``.
   ///
+  /// Returns the columns of a row that has come back that have their defaults,
+  /// since this device does not know their values: it has deleted the row itself.
+  ///
   /// - Parameters:
   ///   - number: The number of the conflict in the journal.
   ///   - side: The side to restore, if the store shows neither.
-  public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) async throws {
+  @discardableResult
+  public func restoreConflict(
+    _ number: Int64, side: Conflict.Outcome? = nil
+  ) async throws -> [SQLName] {
     try await use("restore the conflict") { try $0.restoreConflict(number, side: side) }
   }
 

@@ -104,7 +104,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
         try await blocking { [self] in try store.conflict(number) }
       },
       resolve: { [self] number, answer in
-        try await blocking { [self] in try store.resolveConflict(number, by: answer) }
+        _ = try await blocking { [self] in try store.resolveConflict(number, by: answer) }
       }
     ).ask()
     session.report.warnings += warnings

@@ -30,7 +30,9 @@ struct ConflictAnswers {
 
   /// Answers an open question, or closes it if it is about a cell of a row that does not exist any more. Throws
   /// `noSuchConflict`, `conflictNotOpen` and `editRefused`.
-  func answer(_ number: Int64, by answer: Conflict.Answer) throws {
+  ///
+  /// Returns the columns of a row that has come back whose values are not known.
+  func answer(_ number: Int64, by answer: Conflict.Answer) throws -> [SQLName] {
     let entry = try entry(number)
     guard entry.status == .open else {
       throw StoreError(
@@ -41,10 +43,13 @@ struct ConflictAnswers {
           : "Put back what lost with \(.restoreConflict(number)).")
     }
     let gone = GoneQuestions(session: session)
-    if try gone.concern(entry) { return try register(of: entry).0.forEach(gone.close) }
+    if try gone.concern(entry) {
+      try register(of: entry).0.forEach(gone.close)
+      return []
+    }
     switch answer {
-    case .local: try put(.local, of: entry, as: .answered)
-    case .remote: try put(.remote, of: entry, as: .answered)
+    case .local: return try put(.local, of: entry, as: .answered)
+    case .remote: return try put(.remote, of: entry, as: .answered)
     case .value(let value):
       try refusing(number) {
         guard let column = entry.column else {
@@ -61,12 +66,13 @@ struct ConflictAnswers {
       entry.outcome = .other
       entry.status = .answered
       try session.conflicts.journal.write(entry)
+      return []
     }
   }
 
   /// Restores a side of a decided conflict; `nil` stands for the one that is not shown now. Throws as
-  /// ``answer(_:by:)`` does.
-  func restore(_ number: Int64, side: Conflict.Outcome?) throws {
+  /// ``answer(_:by:)`` does. Returns the columns of a row that has come back whose values are not known.
+  func restore(_ number: Int64, side: Conflict.Outcome?) throws -> [SQLName] {
     let entry = try entry(number)
     switch entry.status {
     case .settled, .answered, .superseded: break
@@ -79,7 +85,7 @@ struct ConflictAnswers {
         .conflictNotOpen, path: path, message: "Conflict \(number) has been restored already.",
         remedy: "Edit the row itself if it should be different.")
     }
-    try put(side ?? hiddenSide(of: entry), of: entry, as: .restored)
+    return try put(side ?? hiddenSide(of: entry), of: entry, as: .restored)
   }
 
   /// Returns the side of an entry that is not shown now.
@@ -96,32 +102,34 @@ struct ConflictAnswers {
     }
   }
 
-  /// Edits the row or its cells to have what one side wrote, and records that in the journal.
+  /// Edits the row or its cells to have what one side wrote, and records that in the journal. Returns the columns
+  /// of a row that has come back whose values are not known.
   private func put(
     _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status
-  ) throws {
+  ) throws -> [SQLName] {
     let (entries, blocks) = try register(of: entry)
-    try refusing(entry.number) {
+    let unknown: [SQLName] = try refusing(entry.number) {
       guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
         throw LocalEdits.Refusal(message: "Its table does not exist any more.")
       }
       guard entries.allSatisfy({ ($0.column ?? 0) < table.columns.count }) else {
         throw LocalEdits.Refusal(message: "Its column does not exist any more.")
       }
-      let edits = LocalEdits(session: session)
       let cells = entries.map { side == .local ? $0.local : $0.remote }
       guard entry.column == nil else {
-        return try edits.set(cells.flatMap { $0 ?? [] }, of: entry.row)
+        try LocalEdits(session: session).set(cells.flatMap { $0 ?? [] }, of: entry.row)
+        return []
       }
       let isShown = try ShownRows(session: session).contains(entry.row)
       if let cells = cells[0] {
         // The answer to an open question may be what is shown already.
-        if status == .answered, isShown { return }
-        try edits.insert(cells, as: entry.row)
+        if status == .answered, isShown { return [] }
+        return try insert(cells, as: entry.row, table)
       } else if isShown || status == .restored {
         throw LocalEdits.Refusal(
           message: "That side deleted the row: delete the row itself.")
       }
+      return []
     }
     let journal = session.conflicts.journal
     for var entry in entries {
@@ -130,6 +138,25 @@ struct ConflictAnswers {
       entry.outcome = side
       try journal.write(entry)
     }
+    return unknown
+  }
+
+  /// Inserts a row again. Returns the columns whose values this store does not know: they have their defaults.
+  ///
+  /// An entry about a row that was erased here has only what the other device has written. Values that arrived
+  /// since are with the deleted row.
+  private func insert(
+    _ cells: [ConflictJournal.Entry.Cell], as row: RowKey, _ table: TableSchema
+  ) throws -> [SQLName] {
+    var cells = cells
+    func unknown() -> [Int] {
+      table.cellPositions.filter { position in !cells.contains { $0.column == position } }
+    }
+    let lacking = unknown().filter { table.columns[$0].domain != .counter }
+    let kept = try session.keptRows.row(row)?.cells ?? []
+    cells += kept.filter { lacking.contains($0.column) }
+    try LocalEdits(session: session).insert(cells, as: row)
+    return unknown().map { table.columns[$0].name }
   }
 
   /// Returns an entry, and the entries of the same two edits to columns that belong to its column;
@@ -169,9 +196,11 @@ struct ConflictAnswers {
     return ([entry] + found, blocks)
   }
 
-  private func refusing(_ number: Int64, _ body: () throws -> Void) throws {
+  private func refusing<Output>(
+    _ number: Int64, _ body: () throws -> Output
+  ) throws -> Output {
     do {
-      try body()
+      return try body()
     } catch let refusal as LocalEdits.Refusal {
       throw refused(number, refusal)
     }

@@ -138,7 +138,10 @@ extension LocalStore {
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
   /// nothing changed, if a constraint refuses the edit. If the question is about a cell of a row that
   /// does not exist any more, any answer closes it.
-  package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws {
+  ///
+  /// Returns the same as ``restoreConflict(_:side:)``.
+  @discardableResult
+  package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws -> [SQLName] {
     try editing { try $0.answer(number, by: answer) }
   }
 
@@ -151,19 +154,29 @@ extension LocalStore {
   /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or was restored, and
   /// `editRefused`, with nothing changed, if a constraint refuses the edit or nothing can be
   /// restored.
-  package func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
+  ///
+  /// Returns the columns of a row that has come back that have their defaults, since this store does not
+  /// know their values.
+  @discardableResult
+  package func restoreConflict(
+    _ number: Int64, side: Conflict.Outcome? = nil
+  ) throws -> [SQLName] {
     try editing { try $0.restore(number, side: side) }
   }
 
   /// Edits, and seals the edits if they contain plain values that are keys of rows here: later,
   /// nothing would distinguish these from references.
-  private func editing(_ edit: (ConflictAnswers) throws -> Void) throws {
+  private func editing(
+    _ edit: (ConflictAnswers) throws -> [SQLName]
+  ) throws -> [SQLName] {
     try store.passingOverTriggers {
       try write { session in
-        try edit(ConflictAnswers(session: session, path: path))
+        let unknown = try edit(ConflictAnswers(session: session, path: path))
         try GoneQuestions(session: session).close()
-        guard session.hasWrittenPlainValues else { return }
-        try store.seal(session, comparesRemade: false, checkCancellation: {})
+        if session.hasWrittenPlainValues {
+          try store.seal(session, comparesRemade: false, checkCancellation: {})
+        }
+        return unknown
       }
     }
   }

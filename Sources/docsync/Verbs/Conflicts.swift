@@ -96,6 +96,8 @@ struct Conflicts: StoreVerb {
     /// The number of open questions.
     var openConflicts: Int
     var conflict: ConflictJSON
+    /// The columns of a row that has come back that have their defaults.
+    var defaultedColumns: [SQLName]?
   }
 
   /// The output of `policy` with `--json`.
@@ -153,12 +155,12 @@ struct Conflicts: StoreVerb {
       case .resolve:
         let answer: Conflict.Answer =
           value.map { .value($0.value) } ?? (local ? .local : .remote)
-        try await manager.resolveConflict(try number(), by: answer)
-        return try await show(try number(), manager)
+        let unknown = try await manager.resolveConflict(try number(), by: answer)
+        return try await show(try number(), manager, defaulted: unknown)
       case .restore:
-        try await manager.restoreConflict(
+        let unknown = try await manager.restoreConflict(
           try number(), side: local ? .local : remote ? .remote : nil)
-        return try await show(try number(), manager)
+        return try await show(try number(), manager, defaulted: unknown)
       case .policy:
         if let choice = try subject.map(PolicyChoice.parse) {
           try await manager.setPolicies { choice.set(in: &$0) }
@@ -205,13 +207,24 @@ struct Conflicts: StoreVerb {
       status: Unsettled(openConflicts: result.openConflicts).status)
   }
 
-  private func show(_ number: Int64, _ manager: DocumentSyncManager) async throws -> Outcome {
+  /// - Parameter defaulted: The columns of a row that has come back whose values are not known.
+  private func show(
+    _ number: Int64, _ manager: DocumentSyncManager, defaulted: [SQLName] = []
+  ) async throws -> Outcome {
     let conflict = ConflictJSON(
       try await manager.conflict(number), names: await ClientNames(manager))
     let open = try await manager.openConflictCount()
+    var lines = conflict.lines
+    if !defaulted.isEmpty {
+      lines.append(
+        "warning: this device does not know the other values of the row; these columns have their "
+          + "defaults: \(defaulted.map { printable($0) }.joined(separator: ", "))")
+    }
     return Outcome(
-      json: One(store: arguments.store, openConflicts: open, conflict: conflict),
-      lines: conflict.lines, status: Unsettled(openConflicts: open).status)
+      json: One(
+        store: arguments.store, openConflicts: open, conflict: conflict,
+        defaultedColumns: defaulted.isEmpty ? nil : defaulted),
+      lines: lines, status: Unsettled(openConflicts: open).status)
   }
 
   private static func lines(_ policies: SyncPolicies) -> [String] {
