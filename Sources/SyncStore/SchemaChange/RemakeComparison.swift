@@ -15,6 +15,7 @@ struct RemakeComparison {
   let formerAccess: TableAccess
   let log: RemakeLog
   let logKeys: LogKeys
+  let names: NewRowNames
   /// Whether the other store knows everything that this store knew before the remake. Then this
   /// store has sealed since whatever it knows besides.
   private let isExact: Bool
@@ -53,6 +54,7 @@ struct RemakeComparison {
     otherIdentities = try access.identities(in: formerAccess)
     log = try RemakeLog(table, session: session, noticed: noticed)
     logKeys = LogKeys(session: session, noticed: noticed)
+    names = NewRowNames(session)
     var cells: [(here: Int, there: Int)] = []
     var unknown: [Int] = []
     var redirected: [Int] = []
@@ -333,7 +335,7 @@ struct RemakeComparison {
     // would be another row.
     if named == nil, row.here == nil, row.there != nil { return }
     try log.addInsertion(
-      key: key, named ?? SchemaRenewal.identity(of: key + values, in: table))
+      key: key, named ?? names.identity(of: key, values, in: table))
   }
 }
 

@@ -21,8 +21,7 @@ struct SchemaArrival {
     try KeyFormChange(session, former: concerned.formerKeyForms).run()
     try forgetClaims()
     try session.noteRemade(concerned.remade)
-    let unseen = UnseenRows(session: session)
-    for table in concerned.remade { try unseen.name(in: table) }
+    try NewRowNames(session).run(new: concerned.new, remade: concerned.remade)
     for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
   }
 
@@ -90,6 +89,7 @@ struct SchemaArrival {
   private struct Logging {
     let table: TableSchema
     let access: TableAccess
+    let names: NewRowNames
     let noticed: Int64
     /// One millisecond since 1970: every captured edit is later.
     private static let unknownTime: Int64 = 1
@@ -102,6 +102,7 @@ struct SchemaArrival {
       self.table = table
       self.noticed = noticed
       access = try session.access(table.id)
+      names = NewRowNames(session)
       let least = try Int64.fetchOne(
         session.database, sql: "SELECT min(seq) FROM \(table.logName)")
       first = min(least ?? 1, 1)
@@ -159,7 +160,7 @@ struct SchemaArrival {
     /// Returns an identity that is the same on all devices on which the same migration makes the
     /// row.
     private func newIdentity(_ key: [Value]) throws -> RowIdentity {
-      SchemaRenewal.identity(of: key + (try access.row(key)?.values ?? []), in: table)
+      try names.identity(of: key, access.row(key)?.values ?? [], in: table)
     }
   }
 

@@ -43,6 +43,8 @@ struct SchemaRenewal {
 
   /// The tables for which the edits captured before a change matter.
   struct Concerned {
+    /// New tables of which rows are to be named before they are logged (``NewRowNames``).
+    var new: [Int] = []
     /// Tables that a program remade; they had no triggers for a while.
     var remade: [Int] = []
     /// Tables whose deleted rows retain their cells from now on, although the log lacks them.
@@ -64,7 +66,11 @@ struct SchemaRenewal {
       guard let known = registered[table.name], known.id == table.id else {
         try SetUpChecks(table: table, path: path).run(database)
         try TableRegistry.register(table, database)
-        try logRows(of: table, database)
+        if table.identity == .surrogate {
+          concerned.new.append(table.id)
+        } else {
+          try logRows(of: table, database)
+        }
         // A table of that name whose rows were identified in another way has no rows to fetch.
         if registered[table.name] != nil { try LostNames.forget(table.wireName, database) }
         continue
@@ -181,33 +187,18 @@ struct SchemaRenewal {
   static let beginning = "2440587.5 + 1.0 / 86400000"
 
   private func logRows(of table: TableSchema, _ database: Database) throws {
-    guard let key = table.localKey, table.identity == .surrogate else {
-      let keys = table.keyColumns.map(quoted).joined(separator: ", ")
-      return try database.execute(
-        sql: """
-          INSERT INTO \(table.logName) \
-          (op, at, \(table.keyColumns.indices.map { "k\($0)" }.joined(separator: ", "))) \
-          SELECT \(CaptureTriggers.Entry.insert.rawValue), \(Self.beginning), \(keys) \
-          FROM \(table.quotedName)
-          """)
-    }
-    // Rows that a migration makes alike on every device are one row.
-    let names = [key] + table.columns.map(\.name)
-    let reading = try SQLStatement(
-      "SELECT \(names.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)", on: database)
-    let writing = try SQLStatement(
-      "INSERT INTO \(table.logName) (op, at, k0, identity) "
-        + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(Self.beginning), ?, ?)", on: database
-    )
-    while try reading.step() {
-      writing.bind(reading.integer(at: 0), at: 1)
-      let identity = Self.identity(of: names.indices.map { reading.value(at: $0) }, in: table)
-      writing.bind(blob: identity.bytes, at: 2)
-      try writing.run()
-    }
+    let keys = table.keyColumns.map(quoted).joined(separator: ", ")
+    try database.execute(
+      sql: """
+        INSERT INTO \(table.logName) \
+        (op, at, \(table.keyColumns.indices.map { "k\($0)" }.joined(separator: ", "))) \
+        SELECT \(CaptureTriggers.Entry.insert.rawValue), \(Self.beginning), \(keys) \
+        FROM \(table.quotedName)
+        """)
   }
 
-  /// Returns the identity of a row that a migration has made, by its key and its values.
+  /// Returns the identity of a row that a migration has made, by its key and its values
+  /// (``NewRowNames``).
   static func identity(of values: [Value], in table: TableSchema) -> RowIdentity {
     let content = IdentityEncoding.encode([.text(table.wireName.text)] + values)
     return RowIdentity(bytes: Array(ContentHash(of: content.bytes).bytes.prefix(16)))

@@ -5,14 +5,14 @@ import SyncModel
 struct UnseenRows {
   let session: StoreSession
 
-  /// Gives rows that were inserted unseen into a remade table the identities that the comparison
-  /// will give them, since rows that refer to them are sealed before it.
+  /// Returns the numbers of the rows that were inserted unseen into a remade table. They get the identities
+  /// that the comparison will give them, since rows that refer to them are sealed before it.
   ///
   /// In a table with rows from before syncing, the numbers tell which rows are not new. A row whose
   /// number triggers have seen come and go may be the one that they saw, or another one.
-  func name(in id: Int) throws {
+  func keys(in id: Int) throws -> Set<Int64> {
     let table = session.schema[id]
-    guard table.identity == .surrogate else { return }
+    guard table.identity == .surrogate else { return [] }
     let access = try session.access(id)
     let key = quoted(table.keyColumns[0])
     let reading = try SQLStatement(
@@ -20,18 +20,19 @@ struct UnseenRows {
         + "WHERE \(key) NOT IN (SELECT key FROM \(table.identityName)) "
         + "AND (\(key) NOT IN (SELECT k0 FROM \(table.logName)) "
         + "OR \(key) IN (\(StoreSession.numbersOfTransientRows(table))))", on: session.database)
-    var keys: [Value] = []
-    while try reading.step() { keys.append(reading.value(at: 0)) }
-    for key in keys {
-      guard let row = try access.row([key]), let number = Value.key(key) else { continue }
+    var found: [Int64] = []
+    while try reading.step() { found.append(reading.integer(at: 0)) }
+    var keys: Set<Int64> = []
+    for number in found {
       if table.hasUnstampedRows, try session.originalKeys().mayContain(number, of: table),
         try !access.hasOriginalMoved(from: number),
         try !session.isGone(try access.originalIdentity(of: number), access)
       {
         continue
       }
-      try access.setIdentity(SchemaRenewal.identity(of: [key] + row.values, in: table), of: number)
+      keys.insert(number)
     }
+    return keys
   }
 
   /// Logs all rows of remade tables whose former rows are unknown. The entries are of 1970, so that
@@ -44,6 +45,8 @@ struct UnseenRows {
     for (table, noticed) in remade {
       try SchemaArrival(session: session).logRows(of: table.id, noticed: noticed)
     }
+    // What is remembered of keys in the log is out of date.
+    session.forgetGoneKeys()
     try session.forgetRemadeTables(remade.map(\.table.id))
   }
 }

@@ -52,11 +52,18 @@ extension StoreSession {
     to keys: Set<Int64>, _ access: TableAccess
   ) throws -> [Int64: RowIdentity] {
     guard !keys.isEmpty else { return [:] }
+    return try identitiesToAssign(access, to: keys.contains)
+  }
+
+  /// Returns the identities that the next sealing gives to the new rows of a table.
+  func identitiesToAssign(
+    _ access: TableAccess, to isWanted: (Int64) -> Bool = { _ in true }
+  ) throws -> [Int64: RowIdentity] {
     var found: [Int64: RowIdentity] = [:]
     let reading = try SQLStatement(Self.loggedIdentities(access.table), on: database)
     while try reading.step() {
       let key = reading.integer(at: 0)
-      guard keys.contains(key), try access.explicitIdentity(of: key) == nil else { continue }
+      guard isWanted(key), try access.explicitIdentity(of: key) == nil else { continue }
       found[key] = RowIdentity(bytes: reading.bytes(at: 1))
     }
     return found

@@ -55,7 +55,7 @@ extension StoreSession {
     try write(remade)
   }
 
-  /// Makes the rows to which ``UnseenRows/name(in:)`` has given identities findable by them: these
+  /// Makes the rows to which ``NewRowNames`` has given identities findable by them: these
   /// rows have no state, and rows that refer to them are looked at before they are sealed.
   func findUnseenRows(of id: Int) throws {
     let table = schema[id]
