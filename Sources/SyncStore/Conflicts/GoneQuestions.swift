@@ -19,7 +19,7 @@ struct GoneQuestions {
   }
 
   /// Returns whether an entry is about a cell of a row that does not exist, whether or not its deletion is sealed.
-  /// A row that is hidden exists.
+  /// A row exists if it is hidden for another reason than its deletion.
   func concern(_ entry: ConflictJournal.Entry) throws -> Bool {
     guard entry.column != nil, session.schema.contains(entry.row.table),
       try !ShownRows(session: session).contains(entry.row)
