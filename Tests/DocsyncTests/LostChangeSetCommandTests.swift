@@ -31,7 +31,7 @@ import Testing
     let join = try scratch.succeed("join", "b.db", "--directory", "shared", "--replace")
     #expect(
       join.output.contains(
-        "The directory had lost what that database had sent; it was put back: 2 change sets."),
+        "The directory lacked what that database had sent; it was put back: 2 change sets."),
       "\(join.output)")
     for _ in 0..<4 { try scratch.succeed("sync", "b.db", "a.db") }
     for store in ["a.db", "b.db"] {

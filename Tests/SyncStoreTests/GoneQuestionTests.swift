@@ -116,4 +116,34 @@ import Testing
     try two.store.resolveConflict(1, by: .remote)
     try converge([one, two], "SELECT a, b FROM note WHERE id = 'x'", ["one|1"])
   }
+
+  /// No answer about a cell is thrown away while another one may bring the row back.
+  @Test(arguments: [Conflict.Answer.local, .remote])
+  func theQuestionAboutTheRowIsAnsweredFirst(answer: Conflict.Answer) throws {
+    let (one, two) = try question(asks: nil)
+    try one.run("DELETE FROM note WHERE id = 'x'")
+    try two.receive(from: one)
+    let existence = try #require(
+      try two.store.conflicts(onlyOpen: true).first { $0.kind == .existence })
+    let error = #expect(throws: StoreError.self) {
+      try two.store.resolveConflict(1, by: answer)
+    }
+    #expect(error?.code == .editRefused)
+    #expect(error?.message.contains("Answer conflict \(existence.number) first") == true)
+    #expect(try two.store.openConflictCount() == 2)
+    try two.store.resolveConflict(existence.number, by: .local)
+    try two.store.resolveConflict(1, by: answer)
+    try converge(
+      [one, two], "SELECT a FROM note WHERE id = 'x'", [answer == .local ? "two" : "one"])
+  }
+
+  /// A row whose key changes is another row from then on, and the entry says so.
+  @Test func aRowWithAnotherKeyClosesItsQuestion() throws {
+    let (one, two) = try question()
+    try two.run("UPDATE note SET id = 'z' WHERE id = 'x'")
+    _ = try two.store.seal()
+    let conflict = try two.store.conflict(1)
+    #expect(conflict.status == .superseded && conflict.message == "The row has another key now.")
+    try converge([one, two], "SELECT id, a FROM note WHERE a IS NOT 1", ["z|two"])
+  }
 }

@@ -44,7 +44,12 @@ struct FormerStore {
             && store.binding.document == binding.document)
         try read(store, context)
         if replaced.isSameDocument, store.binding.generation == binding.generation {
-          try compare(store, with: files, binding, vector)
+          do {
+            try compare(store, with: files, binding, vector)
+          } catch let error as StoreError where Self.isOfTheStore(error.code) {
+            // What it had not sent is known, and goes on.
+            context.environment.logger.notice("\(path): \(error)")
+          }
         }
       } catch {
         try store.close()

@@ -204,10 +204,11 @@ final class ConflictJournal {
     ).first
   }
 
-  /// Returns the open entries about cells. None of them is in memory only.
-  func openCellEntries() throws -> [Entry] {
+  /// Returns the numbers and rows of the open entries about cells, of all rows or of one. None of them
+  /// is in memory only.
+  func openCells(of row: RowKey? = nil) throws -> [(number: Int64, row: RowKey)] {
     guard try openCount > 0 else { return [] }
-    return try storedEntries("WHERE status = 'open' AND kind = 'cell'", [])
+    return try ConflictTable.openCells(of: row, database)
   }
 
   /// Returns the entries that meet an SQL condition, the newest first.

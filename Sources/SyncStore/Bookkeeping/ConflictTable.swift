@@ -64,6 +64,28 @@ enum ConflictTable {
       database, sql: "SELECT count(*) FROM docsync_conflict WHERE status = 'open'") ?? 0
   }
 
+  /// Returns the numbers and rows of the open entries about cells, of all rows or of one.
+  static func openCells(
+    of row: RowKey?, _ database: Database
+  ) throws -> [(number: Int64, row: RowKey)] {
+    let cells =
+      "SELECT number, tbl, identity FROM docsync_conflict WHERE status = 'open' AND kind = 'cell'"
+    let statement = try SQLStatement(
+      cells + (row == nil ? "" : " AND tbl = ? AND identity = ?"), on: database)
+    if let row {
+      statement.bind(Int64(row.table), at: 1)
+      statement.bind(blob: row.identity.bytes, at: 2)
+    }
+    var found: [(number: Int64, row: RowKey)] = []
+    while try statement.step() {
+      let identity = RowIdentity(bytes: statement.bytes(at: 2))
+      found.append(
+        (statement.integer(at: 0), RowKey(table: Int(statement.integer(at: 1)), identity: identity))
+      )
+    }
+    return found
+  }
+
   /// Returns the numbers of the entries, in order.
   static func numbers(_ database: Database) throws -> [Int64] {
     try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict ORDER BY number")

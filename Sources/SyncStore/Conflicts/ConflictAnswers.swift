@@ -44,6 +44,13 @@ struct ConflictAnswers {
     }
     let gone = GoneQuestions(session: session)
     if try gone.concern(entry) {
+      if let other = try session.conflicts.journal.openEntry(entry.row, column: nil) {
+        throw refused(
+          number,
+          LocalEdits.Refusal(
+            message:
+              "Answer conflict \(other.number) first, which decides whether the row comes back."))
+      }
       try register(of: entry).0.forEach(gone.close)
       return []
     }

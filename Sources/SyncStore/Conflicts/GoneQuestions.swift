@@ -8,11 +8,15 @@ struct GoneQuestions {
   /// the journal.
   ///
   /// If it is an open question whether the row is to come back, its cells wait for that answer.
-  func close() throws {
+  ///
+  /// - Parameter row: The only row to look at; `nil` for all.
+  func close(of row: RowKey? = nil) throws {
     let journal = session.conflicts.journal
-    for entry in try journal.openCellEntries() {
-      guard try concern(entry), try isDeleted(entry.row),
-        try journal.openEntry(entry.row, column: nil) == nil
+    for question in try journal.openCells(of: row) {
+      guard session.schema.contains(question.row.table), try isDeleted(question.row),
+        try journal.openEntry(question.row, column: nil) == nil,
+        let entry = try journal.storedEntries("WHERE number = ?", [question.number]).first,
+        try concern(entry)
       else { continue }
       try close(entry)
     }
@@ -34,7 +38,8 @@ struct GoneQuestions {
   func close(_ entry: ConflictJournal.Entry) throws {
     var entry = entry
     entry.status = .superseded
-    entry.message = "The row does not exist any more."
+    let isMoved = try session.keptRows.row(entry.row)?.movedTo != nil
+    entry.message = isMoved ? "The row has another key now." : "The row does not exist any more."
     try session.conflicts.journal.write(entry)
   }
 

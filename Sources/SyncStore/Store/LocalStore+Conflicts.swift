@@ -142,7 +142,7 @@ extension LocalStore {
   /// Returns the same as ``restoreConflict(_:side:)``.
   @discardableResult
   package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws -> [SQLName] {
-    try editing { try $0.answer(number, by: answer) }
+    try editing(number) { try $0.answer(number, by: answer) }
   }
 
   /// Restores the side that is not shown now, by an ordinary edit: the value of a cell, with those of the
@@ -161,18 +161,20 @@ extension LocalStore {
   package func restoreConflict(
     _ number: Int64, side: Conflict.Outcome? = nil
   ) throws -> [SQLName] {
-    try editing { try $0.restore(number, side: side) }
+    try editing(number) { try $0.restore(number, side: side) }
   }
 
   /// Edits, and seals the edits if they contain plain values that are keys of rows here: later,
   /// nothing would distinguish these from references.
   private func editing(
-    _ edit: (ConflictAnswers) throws -> [SQLName]
+    _ number: Int64, _ edit: (ConflictAnswers) throws -> [SQLName]
   ) throws -> [SQLName] {
     try store.passingOverTriggers {
       try write { session in
         let unknown = try edit(ConflictAnswers(session: session, path: path))
-        try GoneQuestions(session: session).close()
+        if let row = try session.conflicts.journal.entry(number)?.row {
+          try GoneQuestions(session: session).close(of: row)
+        }
         if session.hasWrittenPlainValues {
           try store.seal(session, comparesRemade: false, checkCancellation: {})
         }

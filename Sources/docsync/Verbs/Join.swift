@@ -197,7 +197,7 @@ extension ReplacedStore {
       let lines = [
         unsentChangeSets > 0 ? "Its edits that were not sent were added: \(unsent)." : nil,
         restoredChangeSets > 0
-          ? "The directory had lost what that database had sent; it was put back: "
+          ? "The directory lacked what that database had sent; it was put back: "
             + "\(counted(restoredChangeSets, "change set"))."
           : nil,
         missingLine(backup),
