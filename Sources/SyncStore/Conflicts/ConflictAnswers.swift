@@ -32,6 +32,7 @@ struct ConflictAnswers {
   /// `noSuchConflict`, `conflictNotOpen` and `editRefused`.
   ///
   /// Returns the columns of a row that has come back whose values are not known.
+  @discardableResult
   func answer(_ number: Int64, by answer: Conflict.Answer) throws -> [SQLName] {
     let entry = try entry(number)
     guard entry.status == .open else {
@@ -79,6 +80,7 @@ struct ConflictAnswers {
 
   /// Restores a side of a decided conflict; `nil` stands for the one that is not shown now. Throws as
   /// ``answer(_:by:)`` does. Returns the columns of a row that has come back whose values are not known.
+  @discardableResult
   func restore(_ number: Int64, side: Conflict.Outcome?) throws -> [SQLName] {
     let entry = try entry(number)
     switch entry.status {
