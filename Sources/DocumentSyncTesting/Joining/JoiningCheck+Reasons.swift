@@ -134,8 +134,14 @@ extension JoiningCheck {
     }
     let isUnchanged =
       one.rows.rows[one.name]?.values[column] == other.rows.rows[other.name]?.values[column]
-    // A number may be a plain value, although a row has it.
-    if isUnchanged, references.contains(where: { !$0.element.isEnforced }) { return false }
+    // A number may be a plain value, although a row has it. A value that is the same everywhere can lead
+    // to a row together with other columns.
+    if isUnchanged,
+      references.contains(where: { !$0.element.isEnforced })
+        || schema.keyTable(of: column, in: table) == nil
+    {
+      return false
+    }
     let leading = references.compactMap { index, _ -> (Name, Name?)? in
       one.rows.parent(of: one.name, index).map { ($0, other.rows.parent(of: other.name, index)) }
     }
