@@ -148,47 +148,52 @@ struct FleetRuns: AsyncParsableCommand {
   }
 
   private func runLives() async throws {
-    var campaign = LifeCampaign(
-      seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
-      features: lifeFeatures, steps: steps, jobs: jobs, maximumFailures: failures,
-      deadline: minutes.isFinite ? Date(timeIntervalSinceNow: 60 * minutes) : .distantFuture)
-    let failed = try await campaign.run()
-    for report in failed {
-      print("\nSeed \(report.seed) fails.")
-      if attempts > 0,
-        let script = try await Life.shrunkScript(
-          seed: report.seed, features: lifeFeatures, steps: steps, attempts: attempts)
-      {
-        print(script)
-      } else if let failure = report.failure {
-        print("\(failure.kind): \(failure.details)")
-      }
-      print("To repeat it: \(repeatingCommand(report.seed))")
+    let (features, steps, attempts) = (lifeFeatures, steps, attempts)
+    let lives = try await simulate { seed in
+      try await Life.run(seed: seed, features: features, steps: steps)
+    } script: { seed in
+      try await Life.shrunkScript(seed: seed, features: features, steps: steps, attempts: attempts)
     }
-    print(campaign.summary)
-    if !failed.isEmpty { throw ExitCode.failure }
+    print(
+      "\(lives.count("lives")): \(lives.sum(\.edits)) edits, \(lives.sum(\.syncs)) syncs, "
+        + "\(lives.sum(\.passedOver)) steps passed over, \(lives.failed.count) failed")
+    if !lives.failed.isEmpty { throw ExitCode.failure }
   }
 
   private func runJoinings() async throws {
-    var campaign = JoiningCampaign(
+    let (features, attempts) = (fleetOptions.features, attempts)
+    let joinings = try await simulate { seed in
+      try await Joining.run(seed: seed, features: features)
+    } script: { seed in
+      try await Joining.shrunkScript(seed: seed, features: features, attempts: attempts)
+    }
+    print(
+      "\(joinings.count("databases joined")): \(joinings.sum(\.rows)) rows, "
+        + "\(joinings.sum(\.matchedRows)) became other rows, \(joinings.sum(\.refusedRows)) refused, "
+        + "\(joinings.sum(\.references)) references followed, \(joinings.failed.count) failed")
+    if !joinings.failed.isEmpty { throw ExitCode.failure }
+  }
+
+  /// Simulates what the seeds stand for, and prints those that fail.
+  private func simulate<Report: SeedReport>(
+    _ simulate: @escaping @Sendable (UInt64) async throws -> Report,
+    script: (UInt64) async throws -> String?
+  ) async throws -> SeedCampaign<Report> {
+    var campaign = SeedCampaign<Report>(
       seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
-      features: fleetOptions.features, jobs: jobs, maximumFailures: failures,
+      jobs: jobs, maximumFailures: failures,
       deadline: minutes.isFinite ? Date(timeIntervalSinceNow: 60 * minutes) : .distantFuture)
-    let failed = try await campaign.run()
-    for report in failed {
+    try await campaign.run(simulate)
+    for report in campaign.failed {
       print("\nSeed \(report.seed) fails.")
-      if attempts > 0,
-        let script = try await Joining.shrunkScript(
-          seed: report.seed, features: fleetOptions.features, attempts: attempts)
-      {
+      if attempts > 0, let script = try await script(report.seed) {
         print(script)
       } else if let failure = report.failure {
         print("\(failure.kind): \(failure.details)")
       }
       print("To repeat it: \(repeatingCommand(report.seed))")
     }
-    print(campaign.summary)
-    if !failed.isEmpty { throw ExitCode.failure }
+    return campaign
   }
 
   private func repeatingCommand(_ seed: UInt64) -> String {
