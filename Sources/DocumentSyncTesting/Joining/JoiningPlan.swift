@@ -103,9 +103,13 @@ struct JoiningPlan: Sendable {
     schema.sql + ["-- \(schema.configuration)"]
       + ["-- The document"] + start + ["-- Edits of the document"] + edits
       + [isCopy ? "-- Edits of a copy of the first database" : "-- The other database"]
-      + formerEdits + careless + [
-        prefersDocument ? "-- merge, prefer document" : "-- merge, prefer local"
-      ]
+      + formerEdits + careless + ["-- \(way)"]
+  }
+
+  /// How the database comes to the document.
+  private var way: String {
+    if isCreatedTwice { return "both are documents; one device goes over to the other's" }
+    return prefersDocument ? "merge, prefer document" : "merge, prefer local"
   }
 }
 

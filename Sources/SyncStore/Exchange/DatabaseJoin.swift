@@ -13,6 +13,8 @@ struct DatabaseJoin {
   /// Whether the database is a copy of the store as it was before it took over the document, so
   /// that the data that stays on the device is here.
   let isInPlace: Bool
+  /// The data that stays on the device and refers to rows that the store had, if it is in place.
+  var referrers = ReplacedReferrers()
   let work: WorkCount
   let checkCancellation: () throws -> Void
 
@@ -49,6 +51,7 @@ struct DatabaseJoin {
       session: session, former: former, prefer: prefer, random: store.options.random, work: work,
       checkCancellation: checkCancellation)
     try merge.run()
+    try referrers.follow(deletionOf: merge.deletedRows, session)
     var report = merge.report
     // Some of the new tables may be unsuitable.
     let staying = dataOnDevice(database, session.schema)

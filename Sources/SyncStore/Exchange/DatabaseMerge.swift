@@ -33,6 +33,8 @@ final class DatabaseMerge {
   /// The greatest key that was assigned or existed, by table.
   var greatestKeys: [Int: Int64] = [:]
   var report = MergedRows()
+  /// The rows that the document has deleted after their last changes in the former database.
+  private(set) var deletedRows: Set<RowKey> = []
   /// The rows with NULL in their key that the document had, by table.
   var rowsWithoutKey: [Int: RowidsByValues] = [:]
   /// The merged rows that nothing but their rowids identifies, and that have values of columns that
@@ -320,6 +322,8 @@ final class DatabaseMerge {
     let (table, row) = (candidate.table, candidate.row)
     try keys.note(.nowhere, of: key(of: row, table), in: table)
     report.refusedRows += 1
+    let refused = RowKey(table: table.id, identity: try identity(of: candidate))
+    if fault.kind == .existence { deletedRows.insert(refused) }
     let rule: Conflict.Rule =
       switch fault.kind {
       case .reference: .reference
@@ -329,9 +333,7 @@ final class DatabaseMerge {
       }
     try session.conflicts.journal.addSettled(
       ConflictJournal.Entry(
-        kind: fault.kind,
-        row: RowKey(table: table.id, identity: try identity(of: candidate)),
-        rule: rule, outcome: .remote, message: fault.message,
+        kind: fault.kind, row: refused, rule: rule, outcome: .remote, message: fault.message,
         key: journalKey(candidate.values, row.localKey, table),
         local: try candidate.values.indices.map { ($0, try logical(candidate, $0)) }))
   }

@@ -60,8 +60,29 @@ struct ReplacedReferrers {
   /// Lets the rows refer to the same rows as before, wherever these are now. Does what the foreign
   /// keys prescribe where they are deleted or live on under other keys.
   ///
+  /// - Parameters:
+  ///   - session: The session with the new schema.
+  ///   - isMerging: Whether the former rows are merged afterwards. Then rows of excluded tables
+  ///     stay as they are: the merge brings rows back, and translates the values that referred to
+  ///     them (``LocalRows``).
+  func follow(_ session: StoreSession, isMerging: Bool) throws {
+    try follow(isMerging ? found.filter { $0.child != nil } : found, session)
+  }
+
+  /// Does what the foreign keys of excluded tables prescribe for rows that a merge has not brought
+  /// back, since the document has deleted them. Must be called before the values are translated.
+  ///
   /// - Parameter session: The session with the new schema.
-  func follow(_ session: StoreSession) throws {
+  func follow(deletionOf rows: Set<RowKey>, _ session: StoreSession) throws {
+    let referring = found.filter { found in
+      guard found.child == nil, let table = session.schema.table(wireName: found.table.wireName)
+      else { return false }
+      return rows.contains(RowKey(table: table.id, identity: found.referrer.row.identity))
+    }
+    try follow(referring, session)
+  }
+
+  private func follow(_ found: [Found], _ session: StoreSession) throws {
     guard !found.isEmpty else { return }
     let references = try session.localReferences().values.flatMap(\.self)
     let referrers = LocalReferrers(session)

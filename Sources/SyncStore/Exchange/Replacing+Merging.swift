@@ -60,8 +60,12 @@ extension Replacing {
   }
 
   /// Merges the rows, as edits of a new client.
-  func merge(_ former: FormerDatabase, _ path: String, _ session: StoreSession) throws -> MergedRows
-  {
+  ///
+  /// - Parameter referrers: What stays on this device and refers to rows that were removed.
+  func merge(
+    _ former: FormerDatabase, _ path: String, _ referrers: ReplacedReferrers,
+    _ session: StoreSession
+  ) throws -> MergedRows {
     let database = session.database
     // The change sets belong to a document that the store has left.
     try Bookkeeping.clear([.changeSets], database)
@@ -69,8 +73,8 @@ extension Replacing {
       .begunAgain, after: binding, isAncestorGone: false, ClientRegistry(database))
     store.setIdentity(began.binding, snapshot.configuration)
     return try DatabaseJoin(
-      store: store, former: former, path: path, prefer: .document, isInPlace: true, work: work,
-      checkCancellation: checkCancellation
+      store: store, former: former, path: path, prefer: .document, isInPlace: true,
+      referrers: referrers, work: work, checkCancellation: checkCancellation
     ).run(store.renewedSession(database, continuing: session))
   }
 }

@@ -107,11 +107,11 @@ struct Replacing {
     try rows.putBack(session, keepsRest: !isMerging)
     (session.holdsReferencesBack, session.knownWaitingReferences) = (false, nil)
     try session.putBackReferences()
-    try referrers.follow(session)
+    try referrers.follow(session, isMerging: isMerging)
     try mapping.remove()
     if case .merged(let former, let path) = own {
       try session.conflicts.journal.finish()
-      result.merged = try merge(former, path, session)
+      result.merged = try merge(former, path, referrers, session)
     }
     work.finish()
     // Makes other programs that have the store open read all of it again.
