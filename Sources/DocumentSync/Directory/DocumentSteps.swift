@@ -302,12 +302,16 @@ struct DocumentSteps {
       listing.generations.isEmpty
         ? "The document “\(binding.documentIdentifier)” is not in the shared directory."
         : "This store's generation of the document is not in the shared directory.",
-      remedy: isThere
-        ? "Wait until the shared directory has arrived completely, then sync again. If the file "
-          + "that describes the generation is lost, \(.synchronizeThoroughly) writes it again."
-        : "Wait until the shared directory has arrived completely, then sync again. If the document "
-          + "is lost, take the store out of sync with \(.leaveAbandoning), then begin it "
-          + "again with \(.create), or, if another device has, join with \(.joinMerging).",
+      remedy: "Wait until the shared directory has arrived completely, then sync again. "
+        + (isThere
+          ? "If the file that describes the generation is lost, \(.synchronizeThoroughly) writes it again."
+          : listing.generations.contains(where: { $0.ordinal < binding.generationOrdinal })
+            ? "If it was put back to a state before the document was reset, run "
+              + "\(.synchronizeThoroughly) on a device that took part in the reset: it begins the "
+              + "generation there again, and the others go on as after the reset."
+            : "If the document is lost, take the store out of sync with \(.leaveAbandoning), then "
+              + "begin it again with \(.create), or, if another device has, join with "
+              + "\(.joinMerging)."),
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 

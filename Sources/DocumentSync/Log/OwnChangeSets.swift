@@ -96,6 +96,32 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
+  /// Returns the same after a whole store of a later generation was found to
+  /// contain more of this client.
+  ///
+  /// If the directory shows no other state of the store, it may have been put
+  /// back, too. Then each change set may be known here alone; those that the
+  /// other state has as well do no harm when they are written again.
+  func standingBesideSuccessor() throws -> (SealedChangeSet) -> Incarnation.Standing {
+    let standing = try standing()
+    let outbox = try store.outbox()
+    let head = outbox.head?.number ?? 0
+    let own = Dictionary(
+      outbox.own.map { ($0.number, HashFragment($0.hash)) },
+      uniquingKeysWith: { first, _ in first })
+    let showsOther = try listAll().contains { entry in
+      switch entry {
+      case .changeSet(let name): own[name.number].map { $0 != name.hash } ?? (name.number > head)
+      case .segment(let name): name.numbers.upperBound > head
+      }
+    }
+    guard !showsOther else { return standing }
+    return { sealed in
+      let found = standing(sealed)
+      return found == .common && sealed.isKept ? .known : found
+    }
+  }
+
   /// Publishes change sets that the store sealed as another client, byte for
   /// byte, into that client's folder.
   private func publishAncestral(_ sealed: [SealedChangeSet]) throws {

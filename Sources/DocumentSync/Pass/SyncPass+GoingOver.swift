@@ -50,7 +50,7 @@ extension SyncPass {
       // store is an older state, and its edits since then are its own.
       context.environment.logger.notice("\(error)")
       try store.beginIncarnation(
-        .forked, standing: try OwnChangeSets(session: session).standing())
+        .forked, standing: try OwnChangeSets(session: session).standingBesideSuccessor())
       return try RebootstrapStep(session: session).run(.reset, into: successor)
     }
   }

@@ -36,7 +36,7 @@ struct SyncPass: StoreSteps, Sendable {
     // Before anything is sealed or published.
     try store.checkPlace()
     try store.checkTables()
-    let restored = checksOwnFiles ? try ThoroughCheck(session: session).restoreBeginning() : []
+    let restored = checksOwnFiles ? try restoreBeginning() : []
     let exchanged = try goOver()
     try note(exchanged)
     try bringAlong()
@@ -46,6 +46,11 @@ struct SyncPass: StoreSteps, Sendable {
     let fetched = try fetchUntilSettled(exchanged) { try fetchOnce(mendsGaps: $0) }
     session.report.restoredFiles = restored.map(\.description)
     return fetched
+  }
+
+  private func restoreBeginning() throws -> [RelativePath] {
+    try ThoroughCheck(session: session).restoreBeginning()
+      + RolledBackDirectory(session: session).beginAgain()
   }
 
   /// Applies the change sets since the whole store that this store was made

@@ -153,7 +153,8 @@ struct ThoroughCheck: StoreSteps {
   }
 
   /// Reads the own whole stores, and uploads a new one if a damaged or missing
-  /// one contains changes that no other does.
+  /// one contains changes that no other does, or if the generation has none, as
+  /// in a directory that was put back to a state before it.
   ///
   /// A damaged one stays while new edits prevent the upload of a new one.
   func checkWholeStores(
@@ -175,7 +176,8 @@ struct ThoroughCheck: StoreSteps {
       !there[binding.client, default: []].contains($0.name) && !damaged.contains($0.name)
     }
     let counts =
-      missing.contains { lost in !listed.contains { $0.supersedes(lost) } }
+      there.values.allSatisfy(\.isEmpty)
+      || missing.contains { lost in !listed.contains { $0.supersedes(lost) } }
       || damaged.contains { name in
         said.first { $0.client == binding.client && $0.name == name }.map { lost in
           !listed.contains { $0.supersedes(lost) }
