@@ -16,10 +16,11 @@ import Testing
     private let databases: [DatabaseQueue]
     private let heard: AsyncStream<SyncEvent>
 
-    init(_ sql: String) async throws {
+    init(_ sql: String, rowsPerChangeSet: Int? = nil) async throws {
       scratch = try Scratch()
       let memory = MemoryDirectory(seed: 1)
-      let environment = World(seed: 1).environment
+      var environment = World(seed: 1).environment
+      if let rowsPerChangeSet { environment.store.rowsPerChangeSet = rowsPerChangeSet }
       let events = SyncEvents()
       let first = try DatabaseQueue(path: scratch.store("0"))
       try await first.write { try $0.execute(sql: sql) }
@@ -201,5 +202,22 @@ import Testing
       try pair.value(
         "SELECT group_concat(code || position, ' ') FROM (SELECT * FROM step ORDER BY code)")
         == "a1 b2 c30 d3 e5 new4")
+  }
+
+  /// Edits that do not fit into one change set: a row has the value of another one, which only the next change set
+  /// deletes.
+  @Test func aRowComesBackAfterTheChangeSetBeforeIsUndone() async throws {
+    let pair = try await Pair(
+      "CREATE TABLE step(id INTEGER PRIMARY KEY, position INTEGER UNIQUE); "
+        + "INSERT INTO step VALUES (1, 1), (2, 2)", rowsPerChangeSet: 1)
+    let last = try await pair.edit(
+      0, "DELETE FROM step WHERE id = 2; UPDATE step SET position = 2 WHERE id = 1")
+    #expect(last == 2)
+    let refused = try await pair.undo(last)
+    #expect(refused.leftRows.map(\.reason) == [.refused] && refused.rowCount == 0)
+    #expect(try await Self.text(pair.undo(last - 1)) == ["step 0 1 0"])
+    #expect(try await Self.text(pair.undo(last)) == ["step 1 0 0"])
+    let rows = "SELECT group_concat(position) FROM (SELECT position FROM step ORDER BY 1)"
+    #expect(try pair.value(rows) == "1,2")
   }
 }

@@ -18,6 +18,7 @@ extension FleetRun {
     try await edit(author, invariants, &dice)
     try await rest(devices, invariants)
     let last = try author.store.head()?.number ?? 0
+    var check = UndoCheck()
     var isWhole = true
     for number in (first..<last).reversed() {
       guard let undo = try await actor.undo(number + 1, of: author.client) else {
@@ -26,8 +27,7 @@ extension FleetRun {
       }
       outcome.size.undoneRows += undo.rowCount
       if undo.leftCount > 0 { isWhole = false }
-      // Nothing was edited since.
-      if let row = undo.leftRows.first(where: { ![.refused, .hidden].contains($0.reason) }) {
+      if let row = check.firstUnexpected(in: undo) {
         throw FleetFailure(.undone, "device \(actor.number) has left \(row)")
       }
       if dice.chance(50) { _ = try await invariants.synchronize(actor, salt: dice.word()) }
