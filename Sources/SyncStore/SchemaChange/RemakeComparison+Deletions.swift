@@ -159,13 +159,28 @@ extension RemakeComparison {
   func logDeletion(
     of row: Known, key: [Value], _ before: (Int) throws -> Value
   ) throws {
+    var plain: [(column: Int, value: Value)] = []
     let olds = try table.recordedColumns.map { position in
       guard let cell = cells.first(where: { $0.here == position }) else {
         return try unknownValue(of: position, row)
       }
-      return try logKeys.value(before(cell.there), of: table.columns[position])
+      let (value, column) = (try before(cell.there), table.columns[position])
+      if try session.isAmbiguous(value, in: column) { plain.append((position, value)) }
+      return try logKeys.value(value, of: column)
     }
+    // A row that is there again has other values.
+    if table.keepsDeleted, try access.row(key) == nil { try notePlainCells(plain, of: row) }
     try log.addDeletion(key: key, olds)
+  }
+
+  /// Notes the plain numbers in the cells of a deleted row that are keys of rows by now: otherwise the tombstone
+  /// would store references to these. Other devices keep the numbers.
+  private func notePlainCells(_ plain: [(column: Int, value: Value)], of row: Known) throws {
+    guard !plain.isEmpty else { return }
+    switch try session.keptRows.row(key(row))?.reason {
+    case nil, .overlaid, .rescued: try session.notePlainNumbers(plain, in: key(row))
+    case .parked, .tombstone, .elsewhere, .borrowed: break
+    }
   }
 
   /// Notes the plain numbers in the key of a row without a state that are keys of rows by now:
