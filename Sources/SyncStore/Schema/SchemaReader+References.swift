@@ -117,6 +117,28 @@ extension SchemaReader {
     }
   }
 
+  /// Lets columns that have lost their foreign key still stand for keys of the same table: dropping a
+  /// condition does not change what the numbers mean, and they are others on every device.
+  ///
+  /// A column that holds texts now is meant otherwise.
+  func keepReferences(of tables: inout [TableSchema], _ registered: [SQLName: Registered]) {
+    let keyed = Set(tables.filter { $0.localKey != nil }.map(\.id))
+    for index in tables.indices {
+      guard let known = registered[tables[index].name], known.id == tables[index].id else {
+        continue
+      }
+      for position in tables[index].columns.indices {
+        let column = tables[index].columns[position]
+        guard column.affinity != .text,
+          !tables[index].foreignKeys.contains(where: { $0.columns.contains(position) }),
+          let bit = known.wireColumns.firstIndex(of: column.wireName),
+          let parent = known.references[bit], keyed.contains(parent)
+        else { continue }
+        tables[index].columns[position].domain = .key(of: parent)
+      }
+    }
+  }
+
   /// Finds the columns that stand for keys of rows: those that refer, through any number of tables,
   /// to a local key. If such a column refers to another column, that column stands for the key too:
   /// both hold the same values. Throws if a column would stand for keys of several tables.

@@ -134,6 +134,7 @@ struct SchemaReader {
         tables[index].uniqueIndexes = try uniqueIndexes(of: tables[index])
       }
     }
+    keepReferences(of: &tables, registered)
     guard found.isEmpty, try collecting({ try resolveDomains(&tables, registered) }) != nil else {
       return nil
     }
