@@ -85,6 +85,13 @@ enum SchemaTables {
       "DATABASECHANGELOGLOCK", "LOCKED",
       content: .lock(release: "UPDATE DATABASECHANGELOGLOCK SET LOCKED = 0")),  // Liquibase
     Known("_fluent_migrations", "name", "batch", naming: ["name"]),  // Fluent
+    Known("aerich", "version", "app", "content", naming: ["version", "app"]),  // Aerich
+    Known("_yoyo_migration", "migration_hash", "migration_id", naming: ["migration_id"]),  // yoyo
+    Known("_yoyo_log", "migration_hash", "operation", content: .state),  // yoyo
+    Known("_yoyo_version", "version", "installed_at_utc", content: .state),  // yoyo
+    Known("yoyo_lock", "locked", "pid", content: .lock(release: "DELETE FROM yoyo_lock")),  // yoyo
+    Known("migration", "name", "app_name", "ran_on", naming: ["name", "app_name"]),  // Piccolo
+    Known("migratehistory", "name", "migrated_at", naming: ["name"]),  // peewee-migrate
     Known("Z_METADATA", "Z_PLIST", content: .state),  // Core Data
     Known("Z_MODELCACHE", "Z_CONTENT", content: .state),  // Core Data
   ]
