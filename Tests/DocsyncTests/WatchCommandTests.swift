@@ -67,12 +67,26 @@ import Testing
       ["watch", "a.db"], in: scratch.path, output: output, errors: errors)
     // Wait for the first line.
     #expect(!output.fileHandleForReading.availableData.isEmpty)
+    try scratch.sql("a.db", "UPDATE docsync_meta SET value = x'00' WHERE key = 'binding'")
+    process.waitUntilExit()
+    let said = String(
+      decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    #expect(process.terminationStatus == 1, "\(said)")
+    #expect(said.contains("given up"))
+  }
+
+  @Test func itEndsWhenTheDatabaseHasLeft() throws {
+    let output = Pipe()
+    let errors = Pipe()
+    let process = try Executable.start(
+      ["watch", "a.db"], in: scratch.path, output: output, errors: errors)
+    #expect(!output.fileHandleForReading.availableData.isEmpty)
     try scratch.succeed("leave", "a.db", "--yes", "--wait", "60")
     process.waitUntilExit()
     let said = String(
       decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    #expect(process.terminationStatus != 0, "\(said)")
-    #expect(said.contains("given up"))
+    #expect(process.terminationStatus == 0, "\(said)")
+    #expect(said.contains("The database is not under sync") && said.contains("no longer watched"))
   }
 
   @Test(arguments: [SIGINT, SIGTERM])

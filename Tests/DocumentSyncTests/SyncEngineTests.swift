@@ -248,6 +248,41 @@ import Testing
     try await running.value
   }
 
+  /// While a backup is being restored, the file is incomplete.
+  @Test func aFileThatIsIncompleteForAWhileIsTriedAgainWhenItChanges() async throws {
+    let pair = try await Pair()
+    try await pair.waitForReport()
+    try pair.fleet[1].store.checkpoint()
+    let file = URL(fileURLWithPath: pair.path)
+    let content = try Data(contentsOf: file)
+    try Data().write(to: file)
+    try await pair.wait("it fails") { event -> Bool? in
+      if case .failed(_, _, .never) = event { true } else { nil }
+    }
+    #expect(await pair.engine.state.documents.map(\.phase) == [.failed])
+    try content.write(to: file)
+    try await pair.waitForReport("it goes on")
+    #expect(await pair.engine.state.documents.map(\.phase) == [.idle])
+    try await pair.end()
+  }
+
+  @Test func theLogIsEmptyAfterASynchronization() async throws {
+    let pair = try await Pair()
+    try await pair.waitForReport()
+    try await DatabaseQueue(path: pair.path).writeWithoutTransaction {
+      try $0.execute(sql: "PRAGMA journal_mode = WAL")
+    }
+    try pair.fleet[1].put("y", "2")
+    try await pair.waitForReport { !$0.sent.isEmpty }
+    let copy = pair.fleet.scratch.store("copy")
+    try FileManager.default.copyItem(atPath: pair.path, toPath: copy)
+    let rows = try await DatabaseQueue(path: copy).read {
+      try String.fetchAll($0, sql: "SELECT quote(id) FROM notes")
+    }
+    #expect(rows.contains("'y'"))
+    try await pair.end()
+  }
+
   // MARK: - Ending
 
   @Test func closingEndsTheRun() async throws {

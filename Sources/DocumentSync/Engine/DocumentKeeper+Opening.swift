@@ -47,6 +47,46 @@ extension DocumentKeeper {
     await closeManager()
   }
 
+  /// Empties SQLite's write-ahead log after an attempt. Another program cannot do so when it is closed,
+  /// since the store stays open here: a backup of the file alone would lack the last edits.
+  func emptyLog() async {
+    guard let manager else { return }
+    do { try await manager.checkpoint() } catch {
+      let error = SyncError.wrapping(error, operation: "empty the write-ahead log", path: path)
+      options.environment.logger.notice("\(error.operation): \(error)")
+    }
+  }
+
+  /// Synchronizes again when the file of the store is another one than before the attempt that has
+  /// failed: a backup may be put in its place. Looks more and more rarely.
+  func awaitOtherFile(than failed: StoreFileState) {
+    guard isAutomatic, !isClosed else { return }
+    stopProbe()
+    let pause = max(timing.probeInterval, timing.pause(afterFailures: schedule.failures))
+    probe = Task { [weak self, clock, path] in
+      repeat {
+        do { try await clock.sleep(pause) } catch {
+          // Cancelled, since a synchronization has begun.
+          return
+        }
+      } while await Self.onThread({ StoreFileState(path) }) == failed && !Task.isCancelled
+      if !Task.isCancelled { await self?.otherFileIsThere() }
+    }
+  }
+
+  private func otherFileIsThere() async {
+    guard attempt == nil, schedule.hold == .failed, !isClosed else { return }
+    probe = nil
+    // What an open connection knows of the file may be of the former content.
+    if lastError?.code != .schemaUnsuitable {
+      watches.cancel()
+      schedule.isWatched = false
+      await closeManager()
+    }
+    schedule.endFailure()
+    note(.localChange)
+  }
+
   /// Closes the store, if it is open.
   func closeManager() async {
     guard let manager else { return }

@@ -286,10 +286,12 @@ actor DocumentKeeper {
     served = waiters
     waiters = [:]
     stopProbe()
-    attempt = Task {
+    attempt = Task { [path] in
+      let file = await Self.onThread { StoreFileState(path) }
       let outcome = await perform(reasons)
+      await emptyLog()
       await countPending()
-      finish(outcome)
+      finish(outcome, began: file)
     }
   }
 
@@ -314,7 +316,8 @@ actor DocumentKeeper {
     }
   }
 
-  private func finish(_ outcome: Outcome) {
+  /// - Parameter file: The store's file as it was before the synchronization.
+  private func finish(_ outcome: Outcome, began file: StoreFileState) {
     let now = clock.now()
     attempt = nil
     switch outcome {
@@ -331,7 +334,7 @@ actor DocumentKeeper {
       mustLook = false
       events.send(.cancelled(document: path))
     case .failure(let error):
-      fail(error, at: now)
+      fail(error, at: now, file)
     }
     for waiter in served.values { waiter.resume(returning: outcome) }
     served = [:]
@@ -339,7 +342,7 @@ actor DocumentKeeper {
     pump()
   }
 
-  private func fail(_ error: SyncError, at now: Duration) {
+  private func fail(_ error: SyncError, at now: Duration, _ file: StoreFileState) {
     let retry = error.code.retry
     schedule.fail(
       retry, hasReceived: error.code.letsReceive, at: now, random: random())
@@ -360,6 +363,8 @@ actor DocumentKeeper {
         isPaused = true
         events.send(.paused(document: path, error))
       }
+    case .never where error.code.mayPassWithFile:
+      awaitOtherFile(than: file)
     case .later, .never:
       break
     }

@@ -18,7 +18,8 @@ extension SyncEngine {
       case waitingToRetry
       /// It applies the changes of others, and cannot send: the directory is full, or cannot be written.
       case cannotSend
-      /// It does nothing until ``SyncEngine/synchronize(_:)`` is called: another attempt would fail again.
+      /// It does nothing until ``SyncEngine/synchronize(_:)`` is called: another attempt would fail again. If the
+      /// file of the store is the reason, it also goes on when that file has changed.
       case failed
     }
 

@@ -137,6 +137,9 @@ struct SyncSchedule {
     setTimer(now, random)
   }
 
+  /// Ends the hold after a failure that cannot pass by itself: what made it fail is another now.
+  mutating func endFailure() { if hold == .failed { hold = nil } }
+
   /// Ends a synchronization that was cancelled, and drops its reasons: the next one is due at the next
   /// reason, at the latest after the interval.
   ///

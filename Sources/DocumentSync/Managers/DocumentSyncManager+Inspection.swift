@@ -76,14 +76,30 @@ extension DocumentSyncManager {
   /// file system.
   package var isFileInPlace: Bool { store.isFileInPlace }
 
+  /// Brings SQLite's write-ahead log into the file, unless a program uses the store.
+  package func checkpoint() async throws {
+    let store = store
+    try await journalQueue.run(
+      StoreOperation("empty the write-ahead log", environment: environment) {
+        try store.checkpoint()
+      })
+  }
+
   /// Returns the changes of the directory; see ``SharedDirectory/changes()``. Blocks, at most for
   /// ``SyncEnvironment/directoryTimeLimit``.
   package func directoryChanges() -> AsyncStream<Void>? {
     environment.retrying(directory).changes()
   }
 
-  /// Returns whether the shared directory is there, and is the one of the store's document.
+  /// Returns whether the shared directory is there, and is the one of the store's document. Returns `true`
+  /// as well if the store cannot say which that is: the next synchronization says why.
   package func isDirectoryThere() async -> Bool {
+    do {
+      // Another process may have moved the store to another directory.
+      try await ask("read the document's name") { try $0.renewIdentity() }
+    } catch {
+      return true
+    }
     do {
       let application = try await ApplicationSyncManager(
         directory: directory, environment: environment

@@ -27,6 +27,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
       try directory.check(for: .writing)
       let files = SharedFiles(directory, context: OperationContext(self))
       try holdingLock(of: store.path) {
+        try store.renewIdentity()
         let binding = store.binding
         files.expectRoot(binding)
         try files.publishing(for: store) {

@@ -36,6 +36,7 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
     try await blocking { [self] in
       let files = SharedFiles(directory, context: OperationContext(self))
       return try holdingLock(of: store.path) {
+        try store.renewIdentity()
         guard try !needsSetUp || StoreRecords(store).isSetUp() else {
           throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
         }

@@ -79,6 +79,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       turns: turns, half: extent.half, checksOwnFiles: checksOwnFiles,
       allowsDeletions: allowsDeletions)
     let fetched = try await blocking { [self] in
+      try store.renewIdentity()
       guard try StoreRecords(store).isSetUp() else {
         throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
       }

@@ -103,6 +103,7 @@ public struct SyncEnvironment: Sendable {
     #endif
     store = StoreOptions()
     store.places = .system
+    store.schemaPause = .milliseconds(500)
     openDirectory = Self.folder
   }
 

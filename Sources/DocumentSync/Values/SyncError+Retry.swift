@@ -36,6 +36,12 @@ extension SyncError.Code {
     }
   }
 
+  /// Whether a synchronization that failed with this code may succeed when the store's file has
+  /// changed: while a backup is restored, the file is incomplete for a while.
+  var mayPassWithFile: Bool {
+    [.notADatabase, .storeDamaged, .notUnderSync, .schemaUnsuitable].contains(self)
+  }
+
   /// Whether a synchronization that failed with this code has applied the changes of others before, and only
   /// could not send.
   var letsReceive: Bool { self == .directoryNotWritable || self == .noSharedSpace }

@@ -116,6 +116,7 @@ struct JoiningRun {
 
   private var environment: SyncEnvironment {
     var environment = SyncEnvironment()
+    environment.store.schemaPause = .zero
     environment.now = { [clock] in
       clock.time += 1
       return clock.time

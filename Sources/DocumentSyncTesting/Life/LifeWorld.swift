@@ -76,6 +76,7 @@ final class LifeWorld {
     let clock = clock(number)
     let random = random
     var environment = SyncEnvironment()
+    environment.store.schemaPause = .zero
     environment.now = {
       clock.time += 1
       return clock.time

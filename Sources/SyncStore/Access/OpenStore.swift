@@ -22,6 +22,8 @@ final class OpenStore: Sendable {
     /// The function for all other names.
     var resolver: NamedConflictResolver?
     var changeObserver: RowChangeObserver?
+    /// SQLite's number of the commits of other connections when the binding was last read.
+    var dataVersion: Int?
   }
 
   init(
@@ -31,7 +33,7 @@ final class OpenStore: Sendable {
     self.connection = connection
     self.options = options
     committedSchema = CommittedSchema(connection.path)
-    schema = PresentSchema(connection)
+    schema = PresentSchema(connection, pause: options.schemaPause)
     state = Mutex(State(binding: binding, configuration: configuration))
   }
 
@@ -43,10 +45,16 @@ final class OpenStore: Sendable {
 
   /// Changes the binding, durably.
   func changeBinding(_ change: (inout StoreBinding) -> Void) throws {
-    var after = binding
-    change(&after)
-    guard after != binding else { return }
-    try write { try MetaTable.write(.binding, to: Array(JSONEncoder().encode(after)), $0.database) }
+    let after = try write { session in
+      // Another process may have changed it since it was last read.
+      let before = binding
+      var after = before
+      change(&after)
+      if after != before {
+        try MetaTable.write(.binding, to: Array(JSONEncoder().encode(after)), session.database)
+      }
+      return after
+    }
     adopt(after)
   }
 
@@ -56,8 +64,14 @@ final class OpenStore: Sendable {
   /// Reads the binding and the configuration again, unless the store is sure to be the same. Changes
   /// nothing else, whatever the application has done to the schema.
   func renewIdentity(_ database: Database) throws {
-    guard try !schema.isUnchanged(database) else { return }
+    // Another process may have made the store another client since, or moved it to another document.
+    let version = try Int.fetchOne(database.cachedStatement(sql: "PRAGMA main.data_version"))
+    let isRead = state.withLock { $0.dataVersion == version }
+    guard try !isRead || !schema.isUnchanged(database) else { return }
+    guard try Bookkeeping.exists(in: database) else { throw StoreError(notUnderSync: path) }
     let (binding, configuration) = try StoreIdentity.read(database, path)
+    state.withLock { $0.dataVersion = version }
+    guard binding != self.binding || configuration != self.configuration else { return }
     setIdentity(binding, configuration)
   }
 
@@ -100,12 +114,39 @@ final class OpenStore: Sendable {
   func write<Result>(
     isStoppedToo: Bool = false, _ body: (StoreSession) throws -> Result
   ) throws -> Result {
+    while true {
+      try awaitSettledSchema()
+      do {
+        return try writeOnce(isStoppedToo: isStoppedToo, body)
+      } catch is PresentSchema.Unsettled {
+        // A program has changed tables meanwhile.
+        continue
+      }
+    }
+  }
+
+  /// Waits, without a lock, until programs are done with changes of tables
+  /// (``StoreOptions/schemaPause``).
+  private func awaitSettledSchema() throws {
+    while try !connection.use({ database in
+      try database.transaction(.deferred, .rollback) {
+        try schema.isSettled(database) { try readIdentity(database) }
+      }
+    }) {
+      Thread.sleep(forTimeInterval: options.schemaPause / .seconds(10))
+    }
+  }
+
+  private func writeOnce<Result>(
+    isStoppedToo: Bool, _ body: (StoreSession) throws -> Result
+  ) throws -> Result {
     try connection.use { database in
       let observer = state.withLock { $0.changeObserver }
       let log = RowChangeLog(isWanted: observer != nil)
       var changes: RowChanges?
       do {
         let result = try database.transaction(.immediate) {
+          try renewIdentity(database)
           let stopped =
             isStoppedToo ? try schema.stopped(database) { try readIdentity(database) } : nil
           let session =
@@ -165,6 +206,7 @@ final class OpenStore: Sendable {
     _ database: Database, _ body: (StoreSession) throws -> Result
   ) throws -> Result? {
     try database.transaction(.deferred, .rollback) {
+      try renewIdentity(database)
       let current =
         try schema.current(database) { try readIdentity(database) }
         ?? schema.stopped(database) { try readIdentity(database) }
@@ -234,7 +276,9 @@ final class OpenStore: Sendable {
   private func presentSession(
     _ database: Database, _ log: RowChangeLog, isContinuing: Bool = false
   ) throws -> StoreSession {
-    let renewed = try schema.renewed(database) { try readIdentity(database) }
+    let renewed = try schema.renewed(database, isOwnChange: isContinuing) {
+      try readIdentity(database)
+    }
     let session = try session(database, renewed.schema, log, isContinuing: isContinuing)
     guard let concerned = renewed.concerned else { return session }
     let arrival = SchemaArrival(session: session)

@@ -9,7 +9,7 @@ extension Bookkeeping {
     let left = try [
       TableRegistry.tables, TableRegistry.columns, ClientRegistry.definition,
       DeviceRecords.definition,
-    ].filter { try database.tableExists($0.name) }
+    ].filter { try $0.exists(in: database) }
     guard left.count > 1 else { return false }
     throw StoreError(
       .damaged, path: "",

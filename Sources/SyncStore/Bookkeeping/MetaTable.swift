@@ -77,7 +77,7 @@ enum MetaTable {
 
   /// Returns whether a database has the table, which marks it as a store.
   static func exists(in database: Database) throws -> Bool {
-    try database.tableExists(definition.name)
+    try definition.exists(in: database)
   }
 
   /// Returns a value of a store, or of an attached one; `nil` if there is none.

@@ -19,6 +19,10 @@ package struct StoreOptions: Sendable {
   package var bytesPerChangeSet = 6 << 20
   /// The caps on a change set. Edits over them stay on this device (``HeldEdits``).
   package var limits = CodecLimits.default
+  /// How long the database must be unchanged before tables that a program has created, dropped or made
+  /// again count: some programs make a table again without a transaction. Ten times as long is the limit,
+  /// however often programs write. Zero waits for nothing.
+  package var schemaPause = Duration.zero
   /// The number of applied rows after which a transaction is committed before the next change set.
   package var rowsPerTransaction = 100_000
   /// How long a transaction may apply change sets before it is committed: no program can write to

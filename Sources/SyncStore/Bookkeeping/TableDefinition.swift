@@ -193,3 +193,14 @@ struct TableDefinition: Sendable {
   /// Returns `IF NOT EXISTS` for a later layout version: an interrupted upgrade may run again.
   private static func ifMissing(_ version: Int) -> String { version > 1 ? "IF NOT EXISTS " : "" }
 }
+
+extension TableDefinition {
+  /// Returns whether a database has the table. GRDB's own answer may be that of a former schema, which
+  /// another connection has changed since.
+  func exists(in database: Database) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?)",
+      arguments: [name]) ?? false
+  }
+}

@@ -323,7 +323,8 @@ final class DatabaseMerge {
     try keys.note(.nowhere, of: key(of: row, table), in: table)
     report.refusedRows += 1
     let refused = RowKey(table: table.id, identity: try identity(of: candidate))
-    if fault.kind == .existence { deletedRows.insert(refused) }
+    // It may be refused since a row is gone to which it refers, and be deleted as well.
+    if try deletion(of: candidate) != nil { deletedRows.insert(refused) }
     let rule: Conflict.Rule =
       switch fault.kind {
       case .reference: .reference

@@ -1,6 +1,15 @@
 import GRDB
 import SyncModel
 
+extension StoreError {
+  /// The error of a database that is not under sync.
+  init(notUnderSync path: String) {
+    self.init(
+      .notUnderSync, path: path, message: "The database is not under sync.",
+      remedy: "Put it under sync with \(.create), or fetch the document with \(.join).")
+  }
+}
+
 /// The opening of a store that is under sync.
 struct StoreOpening {
   let path: String
@@ -13,10 +22,7 @@ struct StoreOpening {
       try Bookkeeping.exists(in: $0)
     }
     guard isUnderSync else {
-      throw StoreError(
-        .notUnderSync, path: path, message: "The database is not under sync.",
-        remedy: "Put it under sync with \(.create), or fetch the document with "
-          + "\(.join).")
+      throw StoreError(notUnderSync: path)
     }
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(

@@ -90,8 +90,12 @@ enum SchemaTables {
     Known("_yoyo_log", "migration_hash", "operation", content: .state),  // yoyo
     Known("_yoyo_version", "version", "installed_at_utc", content: .state),  // yoyo
     Known("yoyo_lock", "locked", "pid", content: .lock(release: "DELETE FROM yoyo_lock")),  // yoyo
-    Known("migration", "name", "app_name", "ran_on", naming: ["name", "app_name"]),  // Piccolo
-    Known("migratehistory", "name", "migrated_at", naming: ["name"]),  // peewee-migrate
+    Known(
+      "migration", "name", "app_name", "ran_on", naming: ["name", "app_name"],
+      onlyBeside: ["id"]),  // Piccolo
+    Known(
+      "migratehistory", "name", "migrated_at", naming: ["name"],
+      onlyBeside: ["id"]),  // peewee-migrate
     Known("Z_METADATA", "Z_PLIST", content: .state),  // Core Data
     Known("Z_MODELCACHE", "Z_CONTENT", content: .state),  // Core Data
   ]

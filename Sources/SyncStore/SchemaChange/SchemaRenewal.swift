@@ -31,6 +31,16 @@ struct SchemaRenewal {
       || hasFormerReferences(database)
   }
 
+  /// Returns whether there are other tables than before, tables of other names, or tables that were made
+  /// again.
+  func changesTables(_ database: Database) throws -> Bool {
+    let registered = try TableRegistry.registered(database)
+    return try schema.tables.contains { table in
+      guard let known = registered[table.name], known.id == table.id else { return true }
+      return !known.isLogged || known.storedName != table.name
+    } || TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
+  }
+
   /// Returns whether references of rows that are not shown are noted under a name that no foreign
   /// key has any more. Nothing else shows that a surrogate key has been renamed.
   private func hasFormerReferences(_ database: Database) throws -> Bool {

@@ -62,6 +62,10 @@ extension LocalStore {
   /// its place, edits of other programs do not come here.
   package var isFileInPlace: Bool { connection.readers.isFileInPlace }
 
+  /// Brings SQLite's write-ahead log into the file, if no program uses the store at the moment:
+  /// ``StoreConnection/checkpoint()``.
+  package func checkpoint() throws { try connection.checkpoint() }
+
   /// Returns the number of rows in the synchronized tables that have no NULL in their key.
   package func rowCount() throws -> Int {
     try read(isLong: true) { session in

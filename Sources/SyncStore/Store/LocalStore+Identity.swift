@@ -32,6 +32,12 @@ extension LocalStore {
     return began.incarnation
   }
 
+  /// Reads again which client of which document the store is: another process may have changed that,
+  /// or put another store into the file. Call it before each operation of a store that stays open.
+  ///
+  /// Throws `notUnderSync` if the store has left its document.
+  package func renewIdentity() throws { try connection.use { try store.renewIdentity($0) } }
+
   /// Checks whether the store is still the only state of its client, and makes it a new client if
   /// it is in another place or older than it was. Returns the new incarnation if there is one.
   ///
@@ -41,7 +47,6 @@ extension LocalStore {
   package func checkPlace() throws -> Incarnation? {
     guard options.places != nil else { return nil }
     let began = try connection.use { database in
-      // Another process may have put another store into the file.
       try store.renewIdentity(database)
       return try store.identity(database).check(binding)
     }

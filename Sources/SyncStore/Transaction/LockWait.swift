@@ -12,6 +12,8 @@ final class LockWait: Sendable {
     var begin = ContinuousClock.now
     /// Whether a reading of the store may have been the reason for the last failed attempt.
     var mayBeRead = true
+    /// Whether nothing is waited for.
+    var isRefused = false
   }
 
   private let seconds: Double
@@ -28,10 +30,18 @@ final class LockWait: Sendable {
     self.readers = readers
   }
 
+  /// Runs `body`, for which nothing is waited.
+  func refusing<Result>(_ body: () throws -> Result) rethrows -> Result {
+    state.withLock { $0.isRefused = true }
+    defer { state.withLock { $0.isRefused = false } }
+    return try body()
+  }
+
   /// Waits for a while. Returns whether SQLite should try again to get the lock.
   ///
   /// - Parameter tries: How often it has tried again already.
   func isWorthAnotherTry(after tries: Int) -> Bool {
+    if state.withLock({ $0.isRefused }) { return false }
     let isRead = !readers.waitForCalls(atMost: 0)
     let (waited, mayBeRead) = state.withLock { state in
       if tries == 0 { state = State() }

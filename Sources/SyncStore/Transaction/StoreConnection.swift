@@ -22,6 +22,7 @@ final class StoreConnection: Sendable {
   /// The connections that only read the same file.
   let readers: StoreReaders
   let appTriggers = AppTriggerRuns()
+  private let wait: LockWait
   /// The number of calls of ``use(_:)`` and ``useIfFree(_:)`` that run or wait.
   private let users = Atomic(0)
 
@@ -40,6 +41,7 @@ final class StoreConnection: Sendable {
     self.path = path
     readers = StoreReaders(path, onStatement: onStatement)
     let wait = LockWait(busyTimeout, readers: readers)
+    self.wait = wait
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
     configuration.busyMode = .callback { wait.isWorthAnotherTry(after: $0) }
@@ -85,6 +87,41 @@ final class StoreConnection: Sendable {
     guard isFree else { return nil }
     defer { users.subtract(1, ordering: .relaxed) }
     return try StoreError.mapping(path) { try queue.writeWithoutTransaction(body) }
+  }
+
+  /// Brings the write-ahead log into the database file and empties it, unless another program reads or
+  /// writes at the moment; waits for none. Does nothing in other journal modes.
+  ///
+  /// While this connection is open, no other one does so when it is closed. The file alone would be an
+  /// older state for long, and SQLite would play the log into a backup that is put in its place.
+  ///
+  /// <https://www.sqlite.org/wal.html#ckpt>
+  func checkpoint() throws {
+    try use { database in
+      // SQLite would begin an empty log again as well, and every connection would drop its pages. If
+      // another file is in the place, the log may be that file's.
+      guard let connection = database.sqliteConnection, readers.isFileInPlace, readers.hasLog
+      else { return }
+      // Writers can go on during the first step, and the second has nothing left to write.
+      guard try checkpoint(connection, SQLITE_CHECKPOINT_PASSIVE) else { return }
+      _ = try checkpoint(connection, SQLITE_CHECKPOINT_TRUNCATE)
+    }
+  }
+
+  /// Returns whether the file has the whole log.
+  private func checkpoint(_ connection: OpaquePointer, _ mode: Int32) throws -> Bool {
+    var (frames, done) = (Int32(0), Int32(0))
+    let code = wait.refusing {
+      sqlite3_wal_checkpoint_v2(connection, "main", mode, &frames, &done)
+    }
+    // The kind of the error is in the lower byte.
+    switch code & 0xFF {
+    case SQLITE_OK: return frames == done
+    case SQLITE_BUSY, SQLITE_LOCKED: return false
+    default:
+      throw DatabaseError(
+        resultCode: ResultCode(rawValue: code), message: "The log cannot be emptied.")
+    }
   }
 
   /// Closes this connection and those that only read, this one last: then SQLite removes the files

@@ -64,6 +64,12 @@ final class StoreReaders: Sendable {
   /// Whether the file that the connection of the store has open is still at the path.
   var isFileInPlace: Bool { file != nil && file == FileNumber(path) }
 
+  /// Whether there is a write-ahead log with content.
+  var hasLog: Bool {
+    var information = stat()
+    return stat(FileNumber.resolved(path) + "-wal", &information) == 0 && information.st_size > 0
+  }
+
   /// Waits until no call runs, at most for a time. Returns whether that is so.
   @discardableResult
   func waitForCalls(atMost seconds: Double) -> Bool {
@@ -132,6 +138,11 @@ final class StoreReaders: Sendable {
 private struct FileNumber: Equatable {
   private let device: UInt64
   private let inode: UInt64
+
+  /// Returns the path of the file to which links lead.
+  static func resolved(_ path: String) -> String {
+    URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+  }
 
   /// Follows links, as SQLite does. Returns `nil` if there is no file, or it cannot be looked at.
   init?(_ path: String) {

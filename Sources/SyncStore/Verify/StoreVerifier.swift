@@ -66,10 +66,7 @@ final class StoreVerifier {
   /// Runs all checks. Throws `notUnderSync`.
   func run() throws -> StoreVerification {
     guard try Bookkeeping.exists(in: database) else {
-      throw StoreError(
-        .notUnderSync, path: path, message: "The database is not under sync.",
-        remedy: "Put it under sync with \(.create), or fetch the document with "
-          + "\(.join).")
+      throw StoreError(notUnderSync: path)
     }
     let isSound = try checkIntegrity()
     try step()

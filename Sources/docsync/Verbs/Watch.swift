@@ -136,6 +136,11 @@ struct Watch: Verb {
       }, timing: timing)
   }
 
+  private func isEmpty(_ path: String) -> Bool {
+    var information = stat()
+    return stat(path, &information) != 0 || information.st_size == 0
+  }
+
   private func outcome(
     of document: SyncEngine.State.Document, _ engine: SyncEngine
   ) async throws -> (store: Result.Store, status: ExitStatus) {
@@ -143,7 +148,10 @@ struct Watch: Verb {
     if let error = document.lastError {
       let failure = Failure(error).at(place.commandPlace(of: document.path))
       store.error = failure
-      return (store, failure.status)
+      // “docsync leave” has ended it, and nothing is wrong. A file that is being restored is empty for a
+      // moment.
+      let hasLeft = error.code == .notUnderSync && !isEmpty(document.path)
+      return (store, hasLeft ? .done : failure.status)
     }
     guard let report = document.lastReport else { return (store, .done) }
     let parked = try await engine.manager(storeAt: document.path).parkedRows()
@@ -200,7 +208,9 @@ private struct WatchView {
       let failure = failure(error, of: store)
       console.line(Watch.Line(event: "failed", store: store, error: failure))
       // The other kinds have an event of their own.
-      if retry == .later || retry == .never {
+      if error.code == .notUnderSync {
+        warn(store, failure, "no longer watched")
+      } else if retry == .later || retry == .never {
         warn(store, failure, retry == .later ? "trying again" : "given up")
       }
     case .cancelled(let store):

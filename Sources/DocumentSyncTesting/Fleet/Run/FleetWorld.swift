@@ -108,6 +108,7 @@ final class FleetWorld {
 
   private static func environment(_ plan: FleetPlan, clock: FleetClock) -> SyncEnvironment {
     var environment = SyncEnvironment()
+    environment.store.schemaPause = .zero
     environment.now = { clock.time }
     environment.random = { clock.word() }
     environment.retries = .none
