@@ -24,6 +24,8 @@ final class OpenStore: Sendable {
     var changeObserver: RowChangeObserver?
     /// SQLite's number of the commits of other connections when the binding was last read.
     var dataVersion: Int?
+    /// The binding and the configuration as they were in the store then.
+    var identity: [DatabaseValue] = []
   }
 
   init(
@@ -59,7 +61,9 @@ final class OpenStore: Sendable {
   }
 
   /// Adopts a binding that was written to the store.
-  func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
+  func adopt(_ binding: StoreBinding) {
+    state.withLock { ($0.binding, $0.identity) = (binding, []) }
+  }
 
   /// Reads the binding and the configuration again, unless the store is sure to be the same. Changes
   /// nothing else, whatever the application has done to the schema.
@@ -67,17 +71,31 @@ final class OpenStore: Sendable {
     // Another process may have made the store another client since, or moved it to another document.
     let version = try Int.fetchOne(database.cachedStatement(sql: "PRAGMA main.data_version"))
     let isRead = state.withLock { $0.dataVersion == version }
-    guard try !isRead || !schema.isUnchanged(database) else { return }
+    let hasSchema = try schema.isUnchanged(database)
+    guard !isRead || !hasSchema else { return }
+    // Most commits are edits of the application. With the same schema the table is there.
+    let stored =
+      hasSchema
+      ? try DatabaseValue.fetchAll(database.cachedStatement(sql: MetaTable.identity)) : []
+    let isSame = state.withLock { state in
+      guard hasSchema, state.identity == stored else { return false }
+      state.dataVersion = version
+      return true
+    }
+    if isSame { return }
     guard try Bookkeeping.exists(in: database) else { throw StoreError(notUnderSync: path) }
     let (binding, configuration) = try StoreIdentity.read(database, path)
-    state.withLock { $0.dataVersion = version }
-    guard binding != self.binding || configuration != self.configuration else { return }
-    setIdentity(binding, configuration)
+    if binding != self.binding || configuration != self.configuration {
+      setIdentity(binding, configuration)
+    }
+    state.withLock { ($0.identity, $0.dataVersion) = (stored, version) }
   }
 
   /// Adopts the binding and the configuration that another transaction wrote.
   func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
-    state.withLock { ($0.binding, $0.configuration) = (binding, configuration) }
+    state.withLock {
+      ($0.binding, $0.configuration, $0.identity) = (binding, configuration, [])
+    }
     schema.forget()
   }
 
@@ -128,6 +146,7 @@ final class OpenStore: Sendable {
   /// Waits, without a lock, until programs are done with changes of tables
   /// (``StoreOptions/schemaPause``).
   private func awaitSettledSchema() throws {
+    guard options.schemaPause > .zero, try !connection.use(schema.isUnchanged) else { return }
     while try !connection.use({ database in
       try database.transaction(.deferred, .rollback) {
         try schema.isSettled(database) { try readIdentity(database) }

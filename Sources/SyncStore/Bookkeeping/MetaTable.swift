@@ -75,6 +75,12 @@ enum MetaTable {
     static var deviceOwn: [Key] { allCases.filter { $0.scope == .device(.store) } }
   }
 
+  /// The query for the binding and the configuration, as they are stored.
+  static let identity = """
+    SELECT value FROM main.docsync_meta WHERE key IN \
+    ('\(Key.binding.rawValue)', '\(Key.configuration.rawValue)') ORDER BY key
+    """
+
   /// Returns whether a database has the table, which marks it as a store.
   static func exists(in database: Database) throws -> Bool {
     try definition.exists(in: database)
