@@ -14,13 +14,7 @@ import Testing
 
   /// The first device of a document of its own.
   private func document(_ name: String, _ sql: String) throws -> Device {
-    let path = scratch.path + "/\(name).db"
-    try Program(path).run(sql)
-    var binding = scratch.binding(name)
-    binding.generation = .random()
-    return try Device(
-      store: try LocalStore.create(
-        at: path, binding: binding, configuration: AppTriggerTests.excluding("mark")), path: path)
+    try scratch.document(name, sql, configuration: AppTriggerTests.excluding("mark"))
   }
 
   private func goOver(_ device: Device, to other: Device) throws -> MergedRows {

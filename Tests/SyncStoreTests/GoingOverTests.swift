@@ -40,14 +40,8 @@ import Testing
     _ name: String, _ sql: String, configuration: StoreConfiguration? = nil,
     options: StoreOptions = StoreOptions()
   ) throws -> Device {
-    let path = scratch.path + "/\(name).db"
-    try Program(path).run(sql)
-    var binding = scratch.binding(name)
-    binding.generation = .random()
-    return try Device(
-      store: try LocalStore.create(
-        at: path, binding: binding, configuration: configuration ?? self.configuration,
-        options: options), path: path)
+    try scratch.document(
+      name, sql, configuration: configuration ?? self.configuration, options: options)
   }
 
   private func snapshot(_ device: Device) throws -> String {

@@ -4,6 +4,20 @@ import Testing
 @testable import SyncStore
 
 extension Scratch {
+  /// The first device of a document of its own.
+  func document(
+    _ name: String, _ sql: String, configuration: StoreConfiguration,
+    options: StoreOptions = StoreOptions()
+  ) throws -> Device {
+    let path = path + "/\(name).db"
+    try Program(path).run(sql)
+    var binding = binding(name)
+    binding.generation = .random()
+    return try Device(
+      store: try LocalStore.create(
+        at: path, binding: binding, configuration: configuration, options: options), path: path)
+  }
+
   /// A document with one device, and a device that brings the rows of a database, as `join --merge`
   /// does, or as a store that switches to the document.
   func merge(
