@@ -126,7 +126,7 @@ final class PresentSchema: Sendable {
     return state.withLock { state in
       var change =
         state.change ?? TableChange(schema: schema, data: data, since: now, lastLook: now)
-      // What the wait for a lock is for is no rest.
+      // While a lock was waited for, a program worked.
       let isLate = now - change.lastLook > pause
       if isLate || change.schema != schema || change.data != data {
         (change.schema, change.data, change.since) = (schema, data, now)
