@@ -305,6 +305,7 @@ final class OpenStore: Sendable {
     try seal(
       session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
       checkCancellation: {})
+    try RequiredCells(session).fill(binding, options)
     try arrival.bringIn()
     try arrival.settle()
     return session

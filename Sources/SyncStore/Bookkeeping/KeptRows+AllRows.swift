@@ -32,6 +32,11 @@ extension KeptRows {
     return try statement.identities()
   }
 
+  /// Returns the stored rows of a table that are not shown.
+  func hiddenRows(of table: Int) throws -> [RowIdentity] {
+    try SQLStatement(Self.hiddenRows(of: table), on: database).identities()
+  }
+
   /// Returns an SQL query for the stored rows of a table that are not shown.
   static func hiddenRows(of table: Int) -> String {
     let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }

@@ -29,29 +29,10 @@ extension Materializer {
     if claim.index == ClaimKey.identityIndex {
       let isClaimed = !found.isEmpty || claimants[claim] != nil
       if isClaimed { found.append(claim.key) }
-    } else if let key = try keyOfHolder(claim, access) {
+    } else if let key = try set.keyOfHolder(claim, access) {
       try set.add([key], access)
     }
     for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
-  }
-
-  /// Returns the key of the row that holds a value in its table.
-  private func keyOfHolder(_ claim: ClaimKey, _ access: TableAccess) throws -> [Value]? {
-    let table = access.table
-    let unique = table.uniqueIndexes[claim.index]
-    let values = try IdentityEncoding.decode(claim.key, count: unique.terms.count)
-    let terms = zip(unique.terms, unique.collations).map { "(\($0)) = ? COLLATE \($1)" }
-    let shown = try access.statement(
-      "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
-        + "WHERE \((terms + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND "))"
-    )
-    for (index, value) in values.enumerated() {
-      let column = unique.columns[index].map { table.columns[$0] }
-      shown.bind(try column.map { try set.local(value, $0) } ?? value, at: index + 1)
-    }
-    guard try shown.step() else { return nil }
-    defer { shown.reset() }
-    return table.keyColumns.indices.map { shown.value(at: $0) }
   }
 
   func decideStanding() {

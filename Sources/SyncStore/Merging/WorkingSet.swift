@@ -199,6 +199,25 @@ final class WorkingSet {
     return try claims(in: table, table.columns.indices.map(row.shownValue)) + (identity ?? [])
   }
 
+  /// Returns the key of the row that holds a value in its table.
+  func keyOfHolder(_ claim: ClaimKey, _ access: TableAccess) throws -> [Value]? {
+    let table = access.table
+    let unique = table.uniqueIndexes[claim.index]
+    let values = try IdentityEncoding.decode(claim.key, count: unique.terms.count)
+    let terms = zip(unique.terms, unique.collations).map { "(\($0)) = ? COLLATE \($1)" }
+    let shown = try access.statement(
+      "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
+        + "WHERE \((terms + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND "))"
+    )
+    for (index, value) in values.enumerated() {
+      let column = unique.columns[index].map { table.columns[$0] }
+      shown.bind(try column.map { try local(value, $0) } ?? value, at: index + 1)
+    }
+    guard try shown.step() else { return nil }
+    defer { shown.reset() }
+    return table.keyColumns.indices.map { shown.value(at: $0) }
+  }
+
   /// Returns the unique keys that a row claims with its values as its table will hold them.
   func localClaims(of row: WorkingRow) throws -> [ClaimKey] {
     let table = session.schema[row.key.table]
