@@ -42,11 +42,12 @@ import Testing
   }
 
   @Test func everySyncCountsTheHiddenRows() throws {
-    try scratch.sql("a.db", "CREATE TABLE people (id INTEGER PRIMARY KEY, mail TEXT UNIQUE)")
+    try scratch.sql(
+      "a.db", "CREATE TABLE people (id INTEGER PRIMARY KEY, mail TEXT UNIQUE, device TEXT)")
     try scratch.succeed("init", "a.db", "--directory", "shared")
     try scratch.succeed("join", "b.db", "--directory", "shared")
     for store in ["a.db", "b.db"] {
-      try scratch.sql(store, "INSERT INTO people (mail) VALUES ('one@both')")
+      try scratch.sql(store, "INSERT INTO people (mail, device) VALUES ('one@both', '\(store)')")
     }
     try scratch.succeed("sync", "a.db")
     // The first one applies and seals; the second one does nothing.
@@ -60,6 +61,36 @@ import Testing
     let said = try scratch.docsync("sync", "b.db").output
     #expect(said.contains("1 row hidden. See them: docsync conflicts b.db\n"), "\(said)")
     #expect(said.contains("1 row  people  another row has the same unique value\n"), "\(said)")
+  }
+
+  /// Two devices make a tag of one name, or the same row twice: the second row needs no decision.
+  @Test(arguments: [true, false])
+  func aHiddenRowThatAnotherStandsForWaitsForNothing(isReferred: Bool) throws {
+    try scratch.sql(
+      "a.db",
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, device TEXT);
+      CREATE TABLE note (id INTEGER PRIMARY KEY, \(isReferred ? "tag REFERENCES tag" : "body TEXT"))
+      """)
+    try scratch.succeed("init", "a.db", "--directory", "shared")
+    try scratch.succeed("join", "b.db", "--directory", "shared")
+    for store in ["a.db", "b.db"] {
+      try scratch.sql(
+        store, "INSERT INTO tag (name, device) VALUES ('red', '\(isReferred ? store : "one")')")
+    }
+    try scratch.succeed("sync", "a.db")
+    let first = try scratch.succeed("sync", "b.db").output
+    #expect(
+      first.contains("warning: rows of tag are hidden: another row has the same unique value"))
+    #expect(try !scratch.succeed("sync", "b.db").output.contains("hidden"))
+    let status = try scratch.succeed("status", "b.db").output
+    #expect(status.contains("another row has the same unique value, and stands for it"))
+    let parked = try scratch.succeed("status", "b.db", "--json").json()["parked"]
+    #expect((parked as? [[String: Any]])?.first?["hasStandIn"] as? Bool == true)
+    // Other values in a row that no row refers to are to be looked at.
+    guard !isReferred else { return }
+    try scratch.sql("b.db", "UPDATE tag SET device = 'b'")
+    #expect(try scratch.docsync("sync", "b.db").status == 3)
   }
 
   @Test func aTableThatCannotBeSynchronizedStopsNothing() throws {

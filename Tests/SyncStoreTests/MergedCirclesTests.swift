@@ -69,9 +69,10 @@ import Testing
     try converge(devices, Self.ofPersons, ["Ann|club|E|0", "Ann|home|A|1", "Cid|home|C|1"])
     let entries = try devices[1].store.conflicts()
     #expect(Set(entries.map(\.kind)) == [.condition, .reference, .cell])
-    // Their numbers are those of other rows in the document. Only Ann is there.
+    // Their numbers are those of other rows in the document. The entries name the rows to which they referred.
     let cells = entries.flatMap { $0.local.cells ?? [] }
-    #expect(cells.filter { $0.value.kind == .identity }.count == 1)
+    let rows = Set(entries.map { Value.identity($0.identity) })
+    #expect(cells.filter { rows.contains($0.value) }.count == 5)
     try expectSound(devices)
   }
 

@@ -160,6 +160,34 @@ import Testing
     try expectSound(devices)
   }
 
+  /// Another device's value waits for the column.
+  @Test func aValueThatWaitsForTheColumnStays() throws {
+    let schema = Self.schema.replacing(
+      "UNIQUE);", with: "UNIQUE, low INTEGER);", maxReplacements: 1)
+    let migration = """
+      PRAGMA foreign_keys = OFF; BEGIN;
+      CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, low INTEGER,
+        stock INTEGER NOT NULL, CHECK (low <= stock));
+      INSERT INTO t SELECT id, name, low, 1 FROM tag;
+      DROP TABLE tag; ALTER TABLE t RENAME TO tag; COMMIT; PRAGMA foreign_keys = ON
+      """
+    let devices = try scratch.devices(3, schema)
+    for (device, name) in zip(devices, ["a", "b"]) {
+      try device.run(
+        "INSERT INTO tag VALUES (1, 'red', 0); INSERT INTO item VALUES (1, 1, '\(name)')")
+    }
+    try devices[2].receive(from: devices[0])
+    try devices[2].run(migration)
+    _ = try devices[2].outgoing()
+    try devices[2].run("UPDATE tag SET stock = 9, low = 5")
+    try exchange(devices)
+    for device in devices[0...1] { try device.run(migration) }
+    try converge(devices, Self.items, ["a", "b"])
+    try renameShown(devices)
+    try converge(devices, "SELECT low, stock FROM tag ORDER BY stock", ["0|1", "5|9"])
+    try expectSound(devices)
+  }
+
   /// A column that was there becomes NOT NULL, and the migration fills what was NULL.
   @Test(arguments: [true, false])
   func aNullInAHiddenRowIsFilled(isInCheck: Bool) throws {

@@ -34,6 +34,8 @@ struct JoiningCheck {
   /// The columns for which the journal has an entry, by the rows of the database that have become rows
   /// of the document.
   private(set) var entered: [Name: Set<SQLName>] = [:]
+  /// How many entries the journal has of references that are NULL by now, by table and column.
+  private var cleared: [SQLName: [SQLName: Int]] = [:]
   /// The rows of the document that several rows of the database have become.
   private(set) var contested: Set<Name> = []
 
@@ -47,6 +49,10 @@ struct JoiningCheck {
     }
     for (row, conflicts) in rows {
       let tokens = conflicts.filter { $0.column == FleetSchema.token }
+      for conflict in conflicts where tokens.isEmpty {
+        guard let column = conflict.column, conflict.outcome == .remote else { continue }
+        cleared[row.table, default: [:]][column, default: 0] += 1
+      }
       for conflict in tokens {
         guard let own = Self.token(conflict.local), let other = Self.token(conflict.remote) else {
           continue
@@ -118,6 +124,7 @@ struct JoiningCheck {
       try checkReason(for: name)
       try checkEntries(of: name)
     }
+    try checkCleared()
     for name in refused.sorted() { try checkRefusal(of: name) }
     for name in before.document.rows.keys.sorted() where after.rows[name] != nil {
       try checkDocument(name)
@@ -147,6 +154,7 @@ struct JoiningCheck {
       guard let former = before.former.parent(of: name, index) else { continue }
       followed += 1
       let now = after.parent(of: name, index)
+      if now == nil, refused.contains(former), isCleared(reference, of: name, table) { continue }
       guard let now, now == place(of: former) else {
         throw Self.fault(
           "\(name) referred to \(former), and refers to \(now.map { "\($0)" } ?? "no row")"
@@ -154,6 +162,37 @@ struct JoiningCheck {
       }
     }
     return followed
+  }
+
+  /// Returns whether a reference to a row that the document has refused is NULL by now, as it may be.
+  private func isCleared(
+    _ reference: FleetReference, of name: Name, _ table: FleetTable
+  ) -> Bool {
+    (reference.onDelete == .setNull || !reference.isEnforced)
+      && reference.columns.allSatisfy { after.rows[name]?.values[$0] == .null }
+  }
+
+  /// Throws if references to refused rows are NULL by now, and the journal has no entries of them.
+  private func checkCleared() throws {
+    var found: [SQLName: [SQLName: Int]] = [:]
+    for name in before.former.rows.keys where after.rows[name] != nil {
+      guard let table = schema.table(name.table) else { continue }
+      for (index, reference) in schema.references(of: table).enumerated() {
+        guard let former = before.former.parent(of: name, index), refused.contains(former),
+          reference.columns.allSatisfy({ isTaken($0, of: name, table) }),
+          isCleared(reference, of: name, table)
+        else { continue }
+        for column in reference.columns {
+          found[name.table, default: [:]][table.columns[column].name, default: 0] += 1
+        }
+      }
+    }
+    for (table, columns) in found {
+      for (column, count) in columns where cleared[table]?[column] ?? 0 < count {
+        throw Self.fault(
+          "\(count) rows of \(table) have lost their \(column), and not all have an entry")
+      }
+    }
   }
 
   private func checkValues(of name: Name) throws {

@@ -18,7 +18,7 @@ struct StatusReport {
       unsealedEdits: try session.editCount(),
       unpublishedChangeSets: try session.outbox.unpublishedCount(),
       head: try session.ownHead()?.number ?? 0, vector: try session.appliedVector(),
-      waiting: waiting, parked: try session.keptRows.parked(),
+      waiting: waiting, parked: try ParkedRows(session).all(),
       tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut)
     status.openConflicts = try session.conflicts.journal.openCount
     status.conflictArchiveProblem = try session.conflicts.journal.archiveWarning()?.message

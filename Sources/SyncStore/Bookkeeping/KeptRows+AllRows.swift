@@ -32,9 +32,12 @@ extension KeptRows {
     return try statement.identities()
   }
 
-  /// Returns the stored rows of a table that are not shown.
+  /// Returns the stored rows of a table that are not shown, without deleted ones.
   func hiddenRows(of table: Int) throws -> [RowIdentity] {
-    try SQLStatement(Self.hiddenRows(of: table), on: database).identities()
+    try SQLStatement(
+      Self.hiddenRows(of: table) + " AND reason <> \(literal(KeptRow.Reason.tombstone.rawValue))",
+      on: database
+    ).identities()
   }
 
   /// Returns an SQL query for the stored rows of a table that are not shown.
@@ -52,11 +55,11 @@ extension KeptRows {
         + "AND \(isPresent)") ?? 0
   }
 
-  /// Returns the parked rows, with their reasons.
+  /// Returns the parked rows, with their reasons and the numbers of their tables.
   ///
   /// - Parameter areAll: Whether to return those of tables that are not synchronized at present as
   ///   well.
-  func parked(areAll: Bool = false) throws -> [ParkedRow] {
+  func parked(areAll: Bool = false) throws -> [(row: ParkedRow, table: Int)] {
     try StoredRow.fetchAll(
       database,
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
@@ -69,9 +72,10 @@ extension KeptRows {
       let name =
         schema.contains(id) ? schema[id].name : try TableRegistry.names(of: id, database).table
       guard let name else { throw Self.definition.damaged() }
-      return ParkedRow(
-        table: name,
-        identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
+      let parked = ParkedRow(
+        table: name, identity: RowIdentity(bytes: Array(try row["identity"] as Data)),
+        reason: reason)
+      return (parked, id)
     }
   }
 

@@ -38,20 +38,11 @@ struct PendingConflicts {
 }
 
 extension ConflictJournal.Entry {
-  /// The number of bytes of its values, or somewhat less.
+  /// The number of bytes of text, blobs and references in it.
   var contentCount: Int {
     func count(_ cells: [Cell]?) -> Int {
       (cells ?? []).reduce(0) { $0 + $1.value.contentCount }
     }
     return (base?.contentCount ?? 0) + count(local) + count(remote)
-  }
-}
-
-extension Value {
-  fileprivate var contentCount: Int {
-    switch self {
-    case .text(let bytes), .blob(let bytes): bytes.count
-    case .null, .integer, .real, .identity: 0
-    }
   }
 }

@@ -269,12 +269,4 @@ extension ConflictPolicy {
 
 extension Value {
   fileprivate var isNumber: Bool { kind == .integer || kind == .real }
-
-  fileprivate var contentCount: Int {
-    switch self {
-    case .null, .integer, .real: 0
-    case .text(let bytes), .blob(let bytes): bytes.count
-    case .identity(let row): row.bytes.count
-    }
-  }
 }

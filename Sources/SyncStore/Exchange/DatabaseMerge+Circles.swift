@@ -162,13 +162,16 @@ private final class MergedCircle {
   }
 
   private func refuse(_ refused: [Int]) throws {
-    for index in refused {
+    var names: [Int: RowIdentity] = [:]
+    for index in refused.sorted(by: { depth(of: $0) < depth(of: $1) }) {
       let (table, row) = rows[index]
-      try merging.keys.note(.nowhere, of: merging.key(of: row, table), in: table)
+      let identity = try merging.identity(of: candidate(index))
+      names[index] = identity
+      try merging.keys.note(.nowhere(identity), of: merging.key(of: row, table), in: table)
     }
     for index in refused {
       let other = DatabaseMerge.Fault(.reference, DatabaseMerge.missing)
-      try merging.refuse(candidate(index), faults[index] ?? other)
+      try merging.refuse(candidate(index), faults[index] ?? other, as: names[index])
     }
   }
 
@@ -269,7 +272,10 @@ private final class MergedCircle {
       return
     }
     // The edits would copy all that is noted so that they can take it back.
-    for (candidate, row, key) in inserted { merging.notePlainCells(candidate, row, key) }
+    for (candidate, row, key) in inserted {
+      merging.notePlainCells(candidate, row, key)
+      try merging.noteCleared(candidate, key)
+    }
     merging.report.insertedRows += inserted.count
   }
 

@@ -17,6 +17,10 @@ extension DatabaseMerge {
     /// The columns of references that lead to their rows no more: the rows are not in the document,
     /// or another reference needs another value in a column.
     var lost: Set<Int> = []
+    /// The rows that are not in the document, by the columns of the references to them.
+    var lostRows: [Int: RowIdentity] = [:]
+    /// The columns that are NULL in the document, since their rows are not there.
+    var cleared: Set<Int> = []
     /// Why the document cannot have it.
     var fault: String?
 
@@ -35,6 +39,10 @@ extension DatabaseMerge {
     var open: Set<Int> = []
     /// The columns of references to rows that are not in the document.
     var lost: Set<Int> = []
+    /// These rows, by the columns of references to them alone.
+    var lostRows: [Int: RowIdentity] = [:]
+    /// Those of these columns that may be NULL in the document.
+    var clearable: Set<Int> = []
     /// The columns of references that would contain different values for another reference.
     var contradictory: Set<Int> = []
   }
@@ -46,7 +54,7 @@ extension DatabaseMerge {
     /// To a row that is not merged yet.
     case undecided
     /// To a row that is not in the document.
-    case nowhere
+    case nowhere(RowIdentity)
     /// To a row by these values.
     case values([Value])
   }
@@ -81,7 +89,7 @@ extension DatabaseMerge {
       switch place {
       case .same: return .values(referring)
       case .moved(let new): return .values(reference.referring(to: new))
-      case .nowhere: return .nowhere
+      case .nowhere(let row): return .nowhere(row)
       }
     }
     // The reference may spell the key otherwise than the row does.
@@ -92,12 +100,17 @@ extension DatabaseMerge {
     case .moved(let new):
       if reference.isToKey { return .values(reference.referring(to: new)) }
       key = new
-    case .nowhere: return .nowhere
+    case .nowhere(let row): return .nowhere(row)
     // Outside of circles, nothing is recorded for rows that keep their keys.
     case nil: if circular.contains(parent.id) { return .undecided }
     }
     if reference.isToKey { return .values(reference.referring(to: key)) }
-    return try values(of: key, by: reference).map(Lead.values) ?? .plain
+    guard let values = try values(of: key, by: reference) else { return .plain }
+    // Its own reference is NULL in the document.
+    guard !values.contains(.null) else {
+      return .nowhere(try session.access(parent.id).identity(ofKey: key))
+    }
+    return .values(values)
   }
 
   /// Returns the values by which a reference leads to a row of the document.
@@ -116,7 +129,12 @@ extension DatabaseMerge {
       switch try lead(reference.columns.map { values[$0] }, reference) {
       case .plain: continue
       case .undecided: result.open.formUnion(reference.columns)
-      case .nowhere: result.lost.formUnion(reference.columns)
+      case .nowhere(let row):
+        result.lost.formUnion(reference.columns)
+        if reference.isToKey, reference.parent.localKey != nil {
+          result.lostRows[reference.columns[0]] = row
+        }
+        if reference.canBeCleared { result.clearable.formUnion(reference.columns) }
       case .values(let new): found.append((reference, new))
       }
     }
@@ -161,7 +179,14 @@ extension DatabaseMerge {
         ? pair.0.converted(to: pair.1.affinity) : pair.0.applying(pair.1.affinity)
     }
     var candidate = Candidate(table: table, row: row, values: values, open: translation.open)
-    if !translation.lost.isEmpty || !translation.contradictory.isEmpty {
+    candidate.lostRows = translation.lostRows.filter { column, _ in
+      if case .key = table.columns[column].domain { true } else { false }
+    }
+    if translation.contradictory.isEmpty, translation.lost == translation.clearable {
+      candidate.lost = translation.lost
+      candidate.cleared = translation.lost
+      for column in candidate.cleared { candidate.values[column] = .null }
+    } else if !translation.lost.isEmpty || !translation.contradictory.isEmpty {
       // A column may lead to a row by another reference.
       let lost = translation.lost.subtracting(translation.leading)
       candidate.lost = lost.union(translation.contradictory)
@@ -171,7 +196,7 @@ extension DatabaseMerge {
       return candidate
     }
     candidate.plain = try plainPositions(
-      values, table, except: translation.leading.union(translation.open))
+      candidate.values, table, except: translation.leading.union(translation.open))
     let isDangling = table.foreignKeys.contains { reference in
       reference.isEnforced && !candidate.plain.isDisjoint(with: reference.columns)
         && !reference.columns.contains { values[$0] == .null }

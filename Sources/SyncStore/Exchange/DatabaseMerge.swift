@@ -106,7 +106,13 @@ final class DatabaseMerge {
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     let candidate = try candidate(row, table)
     if let fault = candidate.fault { return try refuse(candidate, Fault(.reference, fault)) }
-    if candidate.isWithoutKey { return try mergeWithoutKey(candidate) }
+    if candidate.isWithoutKey {
+      // No entry could say which reference the row has lost.
+      guard candidate.cleared.isEmpty else {
+        return try refuse(candidate, Fault(.reference, Self.missing))
+      }
+      return try mergeWithoutKey(candidate)
+    }
     if let present = try presentRow(candidate) {
       if let fault = try fault(of: candidate, as: present) {
         return try refuse(candidate, fault)
@@ -118,6 +124,7 @@ final class DatabaseMerge {
     do {
       let key = try insert(candidate)
       report.insertedRows += 1
+      try noteCleared(candidate, key)
       try notePlace(place(of: key, table), of: row, table)
     } catch let refusal as LocalEdits.Refusal {
       try refuse(candidate, Fault(refusal))
@@ -152,6 +159,8 @@ final class DatabaseMerge {
 
   /// Returns the logical value of a row's value.
   func logical(_ candidate: Candidate, _ position: Int) throws -> Value {
+    if let row = candidate.lostRows[position] { return .identity(row) }
+    if candidate.cleared.contains(position) { return candidate.row.values[position] }
     let value = candidate.values[position]
     return candidate.plain.contains(position)
       ? value : try session.exported(value, candidate.table.columns[position])
@@ -186,7 +195,9 @@ final class DatabaseMerge {
     if table.identity == .surrogate {
       // Another device that had the same row may have merged it already.
       if let key = try row.identity.flatMap(access.key), try access.row(key) != nil { return key }
-      if candidate.open.isEmpty, let key = row.localKey, try access.row([key])?.values == values {
+      if candidate.open.isEmpty, candidate.cleared.isEmpty, let key = row.localKey,
+        try access.row([key])?.values == values
+      {
         return [key]
       }
     } else if candidate.open.isDisjoint(with: table.identityPositions) {
@@ -194,7 +205,8 @@ final class DatabaseMerge {
       if try access.row(key) != nil { return key }
     }
     // Two rows cannot have the same unique values: they are the same row.
-    for lookup in try lookups(table) where candidate.open.isDisjoint(with: lookup.columns) {
+    let unknown = candidate.open.union(candidate.cleared)
+    for lookup in try lookups(table) where unknown.isDisjoint(with: lookup.columns) {
       let unique =
         lookup.index.isPlain
         ? lookup.index.columns.compactMap { $0.map { values[$0] } }
@@ -238,10 +250,25 @@ final class DatabaseMerge {
     let (table, values) = (candidate.table, candidate.values)
     let access = try session.access(table.id)
     guard let shown = try access.row(present) else { return }
-    let differing = table.cellPositions.filter { position in
-      // A reference that is lost differs, though its number may be that of another row.
-      (values[position] != shown.values[position] || candidate.lost.contains(position))
-        && !(table.columns[position].isIdentity && table.identity != .surrogate)
+    let row = RowKey(table: table.id, identity: try access.identity(ofKey: present))
+    let state = try access.stamps.state(of: access.fingerprint(row.identity))
+    func isLater(_ position: Int) throws -> Bool {
+      guard let stamps else { return prefer == .local }
+      let column = table.columns[position]
+      let stamp = try stamps.stamp(of: row.identity, table, column: column.name)
+      // Additions to a counter have no order.
+      return column.domain != .counter
+        && session.clients.stamp(state?.stamp(of: position) ?? .zero) < stamp
+    }
+    let differing = try table.cellPositions.filter { position in
+      if table.columns[position].isIdentity, table.identity != .surrogate { return false }
+      // A reference that is lost differs, though its number may be that of another row. If both are of one document,
+      // which has NULL there by a later edit, nothing is lost.
+      guard candidate.lost.contains(position) else {
+        return values[position] != shown.values[position]
+      }
+      return try stamps == nil || !candidate.cleared.contains(position)
+        || shown.values[position] != .null || isLater(position)
     }
     guard !differing.isEmpty else {
       report.equalRows += 1
@@ -249,7 +276,6 @@ final class DatabaseMerge {
     }
     report.differingRows += 1
     report.differingCells += differing.count
-    let row = RowKey(table: table.id, identity: try access.identity(ofKey: present))
     let cells = try differing.map { position in
       (
         column: position,
@@ -257,15 +283,8 @@ final class DatabaseMerge {
         remote: try session.exported(shown.values[position], table.columns[position])
       )
     }
-    let state = try access.stamps.state(of: access.fingerprint(row.identity))
     let local = try cells.filter { cell in
-      if candidate.lost.contains(cell.column) { return false }
-      guard let stamps else { return prefer == .local }
-      let column = table.columns[cell.column]
-      let stamp = try stamps.stamp(of: row.identity, table, column: column.name)
-      // Additions to a counter have no order.
-      return column.domain != .counter
-        && session.clients.stamp(state?.stamp(of: cell.column) ?? .zero) < stamp
+      try !candidate.lost.contains(cell.column) && isLater(cell.column)
     }
     var refusal: LocalEdits.Refusal?
     if !local.isEmpty {
@@ -316,13 +335,31 @@ final class DatabaseMerge {
 
   // MARK: - Rows that the document cannot have
 
+  /// Enters the references of an inserted row into the conflict journal that are NULL in the document.
+  func noteCleared(_ candidate: Candidate, _ key: [Value]) throws {
+    guard !candidate.cleared.isEmpty else { return }
+    let table = candidate.table
+    let access = try session.access(table.id)
+    let row = RowKey(table: table.id, identity: try access.identity(ofKey: key))
+    let localKey = try access.row(key)?.localKey.map(Value.integer)
+    for column in candidate.cleared.sorted() {
+      try session.conflicts.journal.addSettled(
+        ConflictJournal.Entry(
+          kind: .cell, row: row, column: column, rule: .join, outcome: .remote,
+          message: Self.missing, key: journalKey(candidate.values, localKey, table),
+          local: [(column, try logical(candidate, column))], remote: [(column, .null)]))
+    }
+  }
+
   /// Enters a row that the document cannot take as it is into the conflict journal, and records that
   /// references to it lead nowhere.
-  func refuse(_ candidate: Candidate, _ fault: Fault) throws {
+  ///
+  /// - Parameter known: The identity under which the journal has it, if that is known already.
+  func refuse(_ candidate: Candidate, _ fault: Fault, as known: RowIdentity? = nil) throws {
     let (table, row) = (candidate.table, candidate.row)
-    try keys.note(.nowhere, of: key(of: row, table), in: table)
+    let refused = RowKey(table: table.id, identity: try known ?? identity(of: candidate))
+    try keys.note(.nowhere(refused.identity), of: key(of: row, table), in: table)
     report.refusedRows += 1
-    let refused = RowKey(table: table.id, identity: try identity(of: candidate))
     // It may be refused since a row is gone to which it refers, and be deleted as well.
     if try deletion(of: candidate) != nil { deletedRows.insert(refused) }
     let rule: Conflict.Rule =

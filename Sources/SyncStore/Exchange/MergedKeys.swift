@@ -14,8 +14,8 @@ final class MergedKeys {
     case same
     /// Under another key.
     case moved(to: [Value])
-    /// Not in the document.
-    case nowhere
+    /// Not in the document; the journal has it under an identity.
+    case nowhere(RowIdentity)
   }
 
   private let database: Database
@@ -69,9 +69,9 @@ final class MergedKeys {
     case .moved(let new):
       statement.bind(1, at: key.count + 1)
       places = new
-    case .nowhere:
+    case .nowhere(let identity):
       statement.bind(2, at: key.count + 1)
-      places = key
+      places = [.blob(identity.bytes)] + key.dropFirst()
     }
     for (index, value) in places.enumerated() { statement.bind(value, at: key.count + 2 + index) }
     try statement.run()
@@ -86,7 +86,7 @@ final class MergedKeys {
     switch statement.integer(at: 0) {
     case 0: return .same
     case 1: return .moved(to: key.indices.map { statement.value(at: $0 + 1) })
-    default: return .nowhere
+    default: return .nowhere(RowIdentity(bytes: statement.bytes(at: 1)))
     }
   }
 }

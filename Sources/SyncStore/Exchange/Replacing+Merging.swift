@@ -41,9 +41,9 @@ extension Replacing {
   /// Adds entries for parked rows to the conflict journal: no table has them, so they are not among
   /// the rows that are merged.
   func enterParked(_ session: StoreSession) throws {
-    for parked in try session.keptRows.parked() where parked.reason != .deleted {
-      guard let table = session.schema.table(named: parked.table) else { continue }
-      let row = RowKey(table: table.id, identity: parked.identity)
+    for (parked, table) in try session.keptRows.parked()
+    where parked.reason != .deleted && session.schema.contains(table) {
+      let row = RowKey(table: table, identity: parked.identity)
       guard let kept = try session.keptRows.row(row) else { continue }
       let (kind, rule): (Conflict.Kind, Conflict.Rule) =
         switch parked.reason {

@@ -10,6 +10,8 @@ final class RowReference {
   let parentColumns: [SQLName]
   /// Whether SQLite enforces it.
   let isEnforced: Bool
+  /// Whether its columns become NULL if the row to which it leads is gone, and no other reference has them.
+  private(set) var canBeCleared = false
   /// The SQL that reads the referred columns of the row with a key in the document.
   let selection: String
   /// Whether the referred columns tell rows apart without being the key.
@@ -55,7 +57,13 @@ final class RowReference {
     let domains = table.columns.enumerated().map {
       (column: $0, domain: $1.domain, isKey: $1.isIdentity)
     }
-    return sorted(declared, domains, schema)
+    let all = sorted(declared, domains, schema)
+    for (key, reference) in zip(table.foreignKeys, declared) where key.onDelete == .setNull {
+      reference.canBeCleared =
+        key.columns.allSatisfy { !table.columns[$0].isNotNull && !table.columns[$0].isIdentity }
+        && !all.contains { $0 !== reference && !Set($0.columns).isDisjoint(with: key.columns) }
+    }
+    return all
   }
 
   /// Returns references with those that follow from them: a column that stands for keys of rows as a

@@ -257,17 +257,6 @@ struct HiddenEdits {
   }
 }
 
-extension Value {
-  /// The bytes of text or a blob.
-  fileprivate var contentCount: Int {
-    switch self {
-    case .null, .integer, .real: 0
-    case .text(let bytes), .blob(let bytes): bytes.count
-    case .identity(let row): row.bytes.count
-    }
-  }
-}
-
 extension TableSchema {
   /// Returns whether a column of a reference is part of the rows' own key.
   func hasInKey(_ reference: ForeignKey) -> Bool {

@@ -8,11 +8,26 @@ import SyncModel
 /// NOT NULL on every device, and could not be shown as its stand-in any more: the rows that refer to it would be hidden
 /// as well. So a hidden row gets the value of the row that is shown in its place, or else the one that all rows of
 /// the table have. Like what a migration fills in, this gives way to every edit.
-struct RequiredCells {
+///
+/// Rows with edits that no change set can carry get nothing, and neither do cells of which another device's value waits
+/// for the column.
+final class RequiredCells {
   private let session: StoreSession
   private let absent: AbsentValues
   /// The hidden rows, and those from which the values are taken, as they are.
   private let known: WorkingSet
+  /// The values that all rows of a table have in a column; `nil` if there is none.
+  private var common: [Place: Value?] = [:]
+
+  private struct Place: Hashable {
+    var table: Int
+    var column: Int
+  }
+
+  /// The number of rows that are filled at once.
+  private static let rowsPerBatch = 10_000
+  /// The most bytes of a value. A larger one stays in the row of the migration.
+  private static let greatestContent = 1 << 20
 
   init(_ session: StoreSession) {
     self.session = session
@@ -28,23 +43,42 @@ struct RequiredCells {
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let set = WorkingSet(session: session)
     for table in session.schema.inDependencyOrder(tables) { try fill(table, builder, set) }
+    try finish(builder, set)
+  }
+
+  private func finish(_ builder: ChangeSetBuilder, _ set: WorkingSet) throws {
     try builder.seal()
-    if !builder.sealed.isEmpty { _ = try Materializer(set: set).run() }
+    if set.count > 0 { _ = try Materializer(set: set).run() }
+    known.removeAll()
   }
 
   private func fill(
     _ table: TableSchema, _ builder: ChangeSetBuilder, _ set: WorkingSet
   ) throws {
     let columns = try columns(of: table)
-    let unknown = try session.heldEdits().inTable(table, session).unknown
+    let held = try session.heldEdits().inTable(table, session)
+    let foreign = try session.foreign.all().filter {
+      $0.table(in: session.schema)?.id == table.id
+    }
     var exported = ExportedRows(of: table, session: session)
     for identity in try session.keptRows.hiddenRows(of: table.id)
-    where !unknown.contains(identity) {
+    where !held.unknown.contains(identity) && held.cells[identity] == nil {
       let row = try known.row(RowKey(table: table.id, identity: identity))
-      let filled = try values(of: row, columns, table)
+      var filled = try values(of: row, columns, table)
+      for foreign in foreign where !filled.isEmpty {
+        for cell in try session.foreign.row(identity, of: foreign.id)?.cells ?? []
+        where foreign.columns.indices.contains(cell.column) {
+          filled = filled.filter { table.columns[$0.key].wireName != foreign.columns[cell.column] }
+        }
+      }
+      if known.count >= Self.rowsPerBatch { known.removeAll() }
       if filled.isEmpty { continue }
       try export(filled, of: set.row(row.key), table, &exported, set)
       try exported.finishIfFull(builder)
+      if set.count >= Self.rowsPerBatch {
+        try exported.finish(builder)
+        try finish(builder, set)
+      }
     }
     try exported.finish(builder)
   }
@@ -75,7 +109,7 @@ struct RequiredCells {
         try holder.map { try session.exported($0[column], table.columns[column]) }
         ?? commonValue(of: column, table)
     }
-    return values.filter { $0.value != .null }
+    return values.filter { $0.value != .null && $0.value.contentCount <= Self.greatestContent }
   }
 
   /// Returns the values of the row that has one of the unique values of a hidden one in the table, or under whose
@@ -91,8 +125,18 @@ struct RequiredCells {
     return nil
   }
 
-  /// Returns the value that all rows of a table have in a column; `nil` if they have several, or if there are none.
+  /// Returns the value that all rows of a table have in a column; `nil` if they have several, if there are none, or if
+  /// the column may have to be unique: with such a value the row would be hidden behind another one.
   private func commonValue(of column: Int, _ table: TableSchema) throws -> Value? {
+    let place = Place(table: table.id, column: column)
+    if let known = common[place] { return known }
+    let isUnique = table.uniqueIndexes.contains { !$0.isPlain || $0.positions.contains(column) }
+    let value = isUnique ? nil : try readCommonValue(of: column, table)
+    common[place] = .some(value)
+    return value
+  }
+
+  private func readCommonValue(of column: Int, _ table: TableSchema) throws -> Value? {
     let name = quoted(table.columns[column].name)
     let reading = try SQLStatement(
       "SELECT DISTINCT \(name) COLLATE BINARY, typeof(\(name)) FROM \(table.quotedName) LIMIT 2",

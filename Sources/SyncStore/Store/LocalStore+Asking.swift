@@ -74,7 +74,7 @@ extension LocalStore {
   }
 
   /// Returns the parked rows.
-  package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
+  package func parkedRows() throws -> [ParkedRow] { try read { try ParkedRows($0).all() } }
 
   /// Returns the number of parked rows.
   package func parkedCount() throws -> Int { try read { try $0.keptRows.parkedCount() } }

@@ -27,6 +27,10 @@ public struct ParkedRow: Hashable, Sendable {
   public var identity: RowIdentity
   /// The reason why it is parked.
   public var reason: Reason
+  /// Whether another row stands for it, so that there is nothing to do: its reason is
+  /// ``Reason/uniqueValueTaken``, and rows of its table have stand-ins, so that those that refer to it are shown with the
+  /// row that has the value; or that row has the same values in all other columns.
+  public var hasStandIn = false
 
   /// Creates a parked row from its parts.
   package init(table: SQLName, identity: RowIdentity, reason: Reason) {

@@ -7,10 +7,13 @@ struct ParkedRowJSON: Encodable, Sendable {
   /// The identity in hexadecimal digits.
   var row: String
   var reason: String
+  /// Whether another row stands for it.
+  var hasStandIn: Bool
 
   init(_ parked: ParkedRow) {
     table = parked.table
     row = hexadecimal(parked.identity.bytes)
     reason = parked.reason.rawValue
+    hasStandIn = parked.hasStandIn
   }
 }

@@ -1,6 +1,15 @@
 import SyncModel
 import SyncStore
 
+extension ParkedRow {
+  /// The reason in words.
+  var text: String { hasStandIn ? "\(reason.text), and stands for it" : reason.text }
+
+  /// Whether the user may want to act. If another row stands for the row, there is nothing to decide. If the row, or a
+  /// row that it belongs to, was deleted, the deletion has won.
+  var isOpen: Bool { !hasStandIn && reason != .deleted && reason != .parentDeleted }
+}
+
 extension ParkedRow.Reason {
   /// The reason in words.
   var text: String {
@@ -14,15 +23,11 @@ extension ParkedRow.Reason {
     case .rowMissing: "another device edited it, and its insertion is not here"
     }
   }
-
-  /// Whether the user may want to act. If the row, or a row that it belongs to, was deleted, the
-  /// deletion has won, and there is nothing to decide.
-  var isOpen: Bool { self != .deleted && self != .parentDeleted }
 }
 
 /// Returns a line with the number of parked rows for each table and reason.
 func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
-  let groups = Dictionary(grouping: rows) { [$0.table, SQLName($0.reason.text)] }
+  let groups = Dictionary(grouping: rows) { [$0.table, SQLName($0.text)] }
   return alignedLines(
     groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { key, rows in
       [counted(rows.count, "row"), printable(key[0]), key[1].text]

@@ -29,11 +29,11 @@ struct Unsettled {
       openConflicts: report.openConflicts, parked: parked)
   }
 
-  /// Hidden rows do not count if a deletion has won: nothing is to be decided.
+  /// Hidden rows do not count if another row stands for them or a deletion has won: nothing is to be decided.
   var status: ExitStatus {
     let isSettled =
       waits.isEmpty && damagedFiles.isEmpty && openConflicts == 0
-      && !parked.contains { $0.reason.isOpen }
+      && !parked.contains { $0.isOpen }
     return isSettled ? .done : .waiting
   }
 
@@ -53,6 +53,7 @@ struct Unsettled {
         "\(counted(openConflicts, "question")) open. "
           + "Show them: docsync conflicts \(shellWord(store)) --open")
     }
+    let parked = parked.filter { !$0.hasStandIn }
     if !parked.isEmpty {
       lines.append(
         "\(counted(parked.count, "row")) hidden. See them: docsync conflicts \(shellWord(store))")

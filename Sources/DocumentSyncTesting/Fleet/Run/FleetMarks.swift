@@ -18,11 +18,14 @@ struct FleetMarks {
   private var marks: [SQLName: [Value: Mark]] = [:]
   private let reader: VisibleRows
   private let state: LogicalState
+  /// The rows with declared columns, by their integer keys.
+  private let declared: [SQLName: [Int64: RowIdentity]]
 
   init(_ device: FleetDevice) throws {
     schema = device.version.local
     reader = try VisibleRows(device.program, schema: device.version)
     state = device.state
+    declared = try reader.declaredKeys()
     for table in schema.markTables {
       let key = table.parentKey.sql
       for row in try device.program.rowsOnce(
@@ -32,7 +35,7 @@ struct FleetMarks {
         var mark = Mark(value: row[1], leads: row[2] == .integer(1))
         if let parent = schema.table(table.parent), mark.leads {
           mark.row = self.row(row[1], of: parent)
-          if parent.hasSurrogateKey, mark.row.map({ device.shown[$0] == nil }) ?? true {
+          if parent.integerKey != nil, mark.row.map({ device.shown[$0] == nil }) ?? true {
             mark.row = nil
           }
           mark.stamp = mark.row.flatMap { state.rows[$0]?.existenceStamp }
@@ -49,8 +52,11 @@ struct FleetMarks {
         OracleKey(table: table.name, identity: reader.identity(of: $0, in: table.name))
       }
     }
-    guard table.localKey == nil, schema.keyTable(of: table.key[0], in: table) == nil else {
-      return nil
+    guard table.key.allSatisfy({ schema.keyTable(of: $0, in: table) == nil }) else { return nil }
+    if table.localKey != nil {
+      return key.referredNumber.flatMap { declared[table.name]?[$0] }.map {
+        OracleKey(table: table.name, identity: $0)
+      }
     }
     return OracleKey(
       table: table.name,
@@ -115,7 +121,10 @@ struct FleetMarks {
       let isHidden = !old.leads || hidden.contains { $0.table == table.parent }
       return others + (isHidden ? [.same] : [])
     }
-    guard let row = old.row, !parent.hasSurrogateKey else { return [.same] }
+    guard let row = old.row, !parent.hasSurrogateKey else {
+      // Without declared columns that are known, the number may be another row's by now.
+      return parent.localKey != nil && old.leads ? others + [.same] : [.same]
+    }
     // It may have gone and come back.
     return state.rows[row]?.existenceStamp == old.stamp ? [.same] : others + [.same]
   }
@@ -130,13 +139,14 @@ struct FleetMarks {
     }
   }
 
-  /// Whether the row to which a row referred is in its table.
+  /// Whether the row to which a row referred is in its table. A number is not enough: if the row has
+  /// moved or is deleted, another row may have got its number in the same synchronization.
   private func isThere(_ old: Mark, _ parent: FleetTable) throws -> Bool {
     let key = parent.columns[parent.integerKey ?? parent.key[0]].name.sql
     let found = try reader.database.rows(
       "SELECT 1 FROM \(parent.name.sql) WHERE \(key) = ?", [old.value])
     guard !found.isEmpty else { return false }
-    guard parent.hasSurrogateKey, var row = old.row else { return true }
+    guard parent.integerKey != nil, var row = old.row else { return true }
     let now = self.row(old.value, of: parent)
     var seen: Set<OracleKey> = []
     while row != now, seen.insert(row).inserted, let next = state.rows[row]?.moved {
