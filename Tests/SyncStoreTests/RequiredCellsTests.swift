@@ -160,6 +160,28 @@ import Testing
     try expectSound(devices)
   }
 
+  /// With the same value in a unique column each of the two rows could hide the other one.
+  @Test(
+    arguments: [0, 1], ["slug TEXT NOT NULL UNIQUE", "slug TEXT NOT NULL, UNIQUE (name, slug)"])
+  func whatMustBeUniqueIsNotFilled(renaming: Int, column: String) throws {
+    let devices = try scratch.devices(2, Self.schema)
+    for (device, name) in zip(devices, ["a", "b"]) {
+      try device.run(
+        "INSERT INTO tag VALUES (1, '\(name)'); INSERT INTO item VALUES (1, 1, '\(name)')")
+      usleep(2_000)
+    }
+    // One has the newer name, the other one the newer insertion, or both are those of one row.
+    for device in [devices[1 - renaming], devices[renaming]] {
+      try device.run("UPDATE tag SET name = 'red'")
+      usleep(2_000)
+    }
+    try converge(devices, Self.items, ["a", "b"])
+    for device in devices { try device.run(Self.migration("name", column)) }
+    try converge(devices, "SELECT name, slug FROM tag", ["red|red"])
+    #expect(try devices[0].rows(Self.items) == [renaming == 0 ? "a" : "b"])
+    try expectSound(devices)
+  }
+
   /// Another device's value waits for the column.
   @Test func aValueThatWaitsForTheColumnStays() throws {
     let schema = Self.schema.replacing(

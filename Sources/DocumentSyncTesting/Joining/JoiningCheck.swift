@@ -49,7 +49,7 @@ struct JoiningCheck {
     }
     for (row, conflicts) in rows {
       let tokens = conflicts.filter { $0.column == FleetSchema.token }
-      for conflict in conflicts where tokens.isEmpty {
+      for conflict in conflicts {
         guard let column = conflict.column, conflict.outcome == .remote else { continue }
         cleared[row.table, default: [:]][column, default: 0] += 1
       }
@@ -177,14 +177,15 @@ struct JoiningCheck {
     var found: [SQLName: [SQLName: Int]] = [:]
     for name in before.former.rows.keys where after.rows[name] != nil {
       guard let table = schema.table(name.table) else { continue }
-      for (index, reference) in schema.references(of: table).enumerated() {
-        guard let former = before.former.parent(of: name, index), refused.contains(former),
-          reference.columns.allSatisfy({ isTaken($0, of: name, table) }),
-          isCleared(reference, of: name, table)
-        else { continue }
-        for column in reference.columns {
-          found[name.table, default: [:]][table.columns[column].name, default: 0] += 1
+      let lost = schema.references(of: table).enumerated().filter { index, reference in
+        guard let former = before.former.parent(of: name, index), refused.contains(former) else {
+          return false
         }
+        return reference.columns.allSatisfy { isTaken($0, of: name, table) }
+          && isCleared(reference, of: name, table)
+      }
+      for column in Set(lost.flatMap(\.element.columns)) {
+        found[name.table, default: [:]][table.columns[column].name, default: 0] += 1
       }
     }
     for (table, columns) in found {

@@ -193,12 +193,7 @@ final class KeptRows {
   }
 
   /// Returns the unique values that a row claimed when it was stored.
-  ///
-  /// - Parameter passesOver: Whether to leave out claims by indexes that the table does not have, as when bookkeeping is
-  ///   not renewed yet after a change of the schema.
-  func claims(
-    of row: RowKey, passingOverUnknownIndexes passesOver: Bool = false
-  ) throws -> [ClaimKey] {
+  func claims(of row: RowKey) throws -> [ClaimKey] {
     let table = try table(of: row)
     let statement = try statements.statement(
       "SELECT ix, key FROM docsync_claim WHERE tbl = ? AND identity = ?")
@@ -207,7 +202,6 @@ final class KeptRows {
     while try statement.step() {
       let index: Int = try statement.number(at: 0)
       guard index == ClaimKey.identityIndex || table.uniqueIndexes.indices.contains(index) else {
-        if passesOver { continue }
         statement.reset()
         throw StoreError(damagedTable: "docsync_claim", "there is no index \(index)")
       }

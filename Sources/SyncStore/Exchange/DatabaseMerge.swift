@@ -195,9 +195,7 @@ final class DatabaseMerge {
     if table.identity == .surrogate {
       // Another device that had the same row may have merged it already.
       if let key = try row.identity.flatMap(access.key), try access.row(key) != nil { return key }
-      if candidate.open.isEmpty, candidate.cleared.isEmpty, let key = row.localKey,
-        try access.row([key])?.values == values
-      {
+      if candidate.open.isEmpty, let key = row.localKey, try access.row([key])?.values == values {
         return [key]
       }
     } else if candidate.open.isDisjoint(with: table.identityPositions) {

@@ -10,11 +10,19 @@ struct ParkedRows {
     set = WorkingSet(session: session)
   }
 
-  /// Returns the parked rows of the tables that are synchronized at present.
-  func all() throws -> [ParkedRow] {
+  /// Returns the parked rows.
+  ///
+  /// While a table cannot be synchronized, bookkeeping is not renewed after changes of the schema: then nothing is known
+  /// of what stands for rows.
+  ///
+  /// - Parameter areAll: Whether to return those of tables that are not synchronized at present as well.
+  func all(areAll: Bool = false) throws -> [ParkedRow] {
     var claiming: [Int: Set<RowIdentity>] = [:]
-    return try session.keptRows.parked().map { row, table in
-      guard row.reason == .uniqueValueTaken, session.schema.contains(table) else { return row }
+    let isCurrent = session.schema.suspended.isEmpty
+    return try session.keptRows.parked(areAll: areAll).map { row, table in
+      guard isCurrent, row.reason == .uniqueValueTaken, session.schema.contains(table) else {
+        return row
+      }
       let claimants = try claiming[table] ?? Set(session.keptRows.claimants(in: table))
       claiming[table] = claimants
       var row = row
@@ -32,7 +40,7 @@ struct ParkedRows {
     }
     guard let cells = try session.keptRows.row(row)?.cells else { return false }
     var wasFound = false
-    for claim in try claims(of: row) {
+    for claim in try session.keptRows.claims(of: row) {
       guard let holder = try values(of: claim) else { continue }
       wasFound = true
       for cell in cells where !table.columns[cell.column].isIdentity {
@@ -51,7 +59,7 @@ struct ParkedRows {
     var next = [row]
     var seen: Set<RowKey> = [row]
     while let row = next.popLast() {
-      for claim in try claims(of: row) {
+      for claim in try session.keptRows.claims(of: row) {
         if try values(of: claim) != nil { return true }
         for identity in try session.keptRows.claimants(of: claim) {
           let other = RowKey(table: row.table, identity: identity)
@@ -60,11 +68,6 @@ struct ParkedRows {
       }
     }
     return false
-  }
-
-  /// Returns the claims of a row by the indexes that its table has at present.
-  private func claims(of row: RowKey) throws -> [ClaimKey] {
-    try session.keptRows.claims(of: row, passingOverUnknownIndexes: true)
   }
 
   /// Returns the values of the row that has a claimed value in the table.

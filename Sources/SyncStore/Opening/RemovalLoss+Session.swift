@@ -4,7 +4,7 @@ extension RemovalLoss {
   /// Finds out what only bookkeeping holds.
   init(_ session: StoreSession) throws {
     self.init()
-    parked = try session.keptRows.parked(areAll: true).map(\.row)
+    parked = try ParkedRows(session).all(areAll: true)
     for table in try session.foreign.all() {
       try session.foreign.count(table, session.schema, into: &unknownRows)
     }

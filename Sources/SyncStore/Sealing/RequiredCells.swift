@@ -9,8 +9,9 @@ import SyncModel
 /// as well. So a hidden row gets the value of the row that is shown in its place, or else the one that all rows of
 /// the table have. Like what a migration fills in, this gives way to every edit.
 ///
-/// Rows with edits that no change set can carry get nothing, and neither do cells of which another device's value waits
-/// for the column.
+/// Rows with edits that no change set can carry get nothing, and neither do columns that may have to be unique, nor cells
+/// of which another device's value waits for the column. A default that differs between devices, such as
+/// CURRENT_TIMESTAMP, counts as none (``AbsentValues``).
 final class RequiredCells {
   private let session: StoreSession
   private let absent: AbsentValues
@@ -83,10 +84,12 @@ final class RequiredCells {
     try exported.finish(builder)
   }
 
-  /// The columns that are NOT NULL and have no default, without counters: an edit of a counter adds to its value.
+  /// The columns that are NOT NULL and have no default. Without counters: an edit of a counter adds to its value. And
+  /// without columns that may have to be unique: two rows with one value would hide each other.
   private func columns(of table: TableSchema) throws -> [Int] {
-    let required = table.cellPositions.filter {
-      table.columns[$0].isNotNull && table.columns[$0].domain != .counter
+    let required = table.cellPositions.filter { position in
+      table.columns[position].isNotNull && table.columns[position].domain != .counter
+        && !table.uniqueIndexes.contains { !$0.isPlain || $0.positions.contains(position) }
     }
     if required.isEmpty { return [] }
     let defaults = try absent.values(of: table)
@@ -125,13 +128,11 @@ final class RequiredCells {
     return nil
   }
 
-  /// Returns the value that all rows of a table have in a column; `nil` if they have several, if there are none, or if
-  /// the column may have to be unique: with such a value the row would be hidden behind another one.
+  /// Returns the value that all rows of a table have in a column; `nil` if they have several, or if there are none.
   private func commonValue(of column: Int, _ table: TableSchema) throws -> Value? {
     let place = Place(table: table.id, column: column)
     if let known = common[place] { return known }
-    let isUnique = table.uniqueIndexes.contains { !$0.isPlain || $0.positions.contains(column) }
-    let value = isUnique ? nil : try readCommonValue(of: column, table)
+    let value = try readCommonValue(of: column, table)
     common[place] = .some(value)
     return value
   }
