@@ -86,6 +86,9 @@ final class ConflictNames {
       let outcome = Conflict.Outcome(rawValue: archived.outcome),
       let status = Conflict.Status(rawValue: archived.status)
     else { return nil }
+    // The rows of the table may have been identified otherwise when the entry was made.
+    let known = RowIdentity(bytes: Array(archived.identity))
+    guard let identity = try session.access(table.id).canonical(known) else { return nil }
     struct Missing: Error {}
     func position(_ name: SQLName) throws -> Int {
       guard let found = table.columns.firstIndex(where: { $0.name.folded == name.folded }) else {
@@ -109,8 +112,7 @@ final class ConflictNames {
     do {
       return ConflictJournal.Entry(
         number: archived.number, at: archived.at, status: status, kind: kind,
-        row: RowKey(
-          table: table.id, identity: RowIdentity(bytes: Array(archived.identity))),
+        row: RowKey(table: table.id, identity: identity),
         column: try archived.column.map(position), rule: Conflict.Rule(rawValue: archived.rule),
         outcome: outcome, localStamp: try stamp(archived.local),
         remoteStamp: try stamp(archived.remote), message: archived.message,

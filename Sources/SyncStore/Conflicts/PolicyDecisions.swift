@@ -33,7 +33,7 @@ struct PolicyDecisions {
     else { return false }
     try recorder.journal.writePending()
     try CopiedVersions(session: session, edits: edits).settle { edit in _ = try refusal(edit) }
-    for (row, rebirths) in reborn(recorder.rebirths) { try bringBack(row, rebirths) }
+    try bringBack(reborn(recorder.rebirths))
     for group in registers(recorder.decisions) {
       try checkCancellation()
       try decide(group)
@@ -42,9 +42,29 @@ struct PolicyDecisions {
     return true
   }
 
-  /// Inserts a row with the newest value of each cell, unless it is shown already.
-  private func bringBack(_ row: RowKey, _ rebirths: [ConflictRecorder.Rebirth]) throws {
-    if try shown.contains(row) { return }
+  private typealias Reborn = (row: RowKey, rebirths: [ConflictRecorder.Rebirth])
+
+  /// Inserts rows. A row may refer to one that comes back after it.
+  private func bringBack(_ rows: [Reborn]) throws {
+    var waiting = rows
+    while !waiting.isEmpty {
+      try checkCancellation()
+      let refused = try waiting.filter { try !bringBack($0, isLast: false) }
+      guard refused.count < waiting.count else {
+        for row in refused { _ = try bringBack(row, isLast: true) }
+        return
+      }
+      waiting = refused
+    }
+  }
+
+  /// Inserts a row with the newest value of each cell, unless it is shown already. Returns whether nothing is left to
+  /// be done.
+  ///
+  /// - Parameter isLast: Whether to enter a refusal in the journal.
+  private func bringBack(_ reborn: Reborn, isLast: Bool) throws -> Bool {
+    let (row, rebirths) = reborn
+    if try shown.contains(row) { return true }
     var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
     for cell in rebirths.flatMap(\.cells) {
       if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {
@@ -56,17 +76,19 @@ struct PolicyDecisions {
       try edits.insert(
         cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value.value) }, as: row)
     }
+    if refusal != nil, !isLast { return false }
     for rebirth in rebirths {
       try note(rebirth.number, by: rebirth.policy, refusal) { entry in
         entry.outcome = rebirth.policy == .localWins ? .local : .remote
       }
     }
+    return true
   }
 
   /// Returns the rows that are to come back, each with the changes that bring it back.
   private func reborn(
     _ rebirths: [ConflictRecorder.Rebirth]
-  ) -> [(row: RowKey, rebirths: [ConflictRecorder.Rebirth])] {
+  ) -> [Reborn] {
     var rows: [RowKey] = []
     var groups: [RowKey: [ConflictRecorder.Rebirth]] = [:]
     for rebirth in rebirths {

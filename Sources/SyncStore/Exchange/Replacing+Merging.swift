@@ -67,8 +67,8 @@ extension Replacing {
     _ session: StoreSession
   ) throws -> MergedRows {
     let database = session.database
-    // The change sets belong to a document that the store has left.
-    try Bookkeeping.clear([.changeSets], database)
+    // The change sets and their history belong to a document that the store has left.
+    try Bookkeeping.clear([.changeSets, .generation], database)
     let began = try store.identity(database).begin(
       .begunAgain, after: binding, isAncestorGone: false, ClientRegistry(database))
     store.setIdentity(began.binding, snapshot.configuration)

@@ -14,7 +14,9 @@ struct MergedConflicts {
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
     if try CopiedVersions.isMade(by: change, row, session) { return }
     switch (change.action, row.state.existence) {
-    case (.delete, .deleted), (.erase, .deleted): try noteCells(change, row)
+    case (.delete, .deleted), (.erase, .deleted):
+      forgetRebirths(of: row, before: change)
+      try noteCells(change, row)
     case (.delete, .unsaid) where row.shown == nil && !row.wasKept,
       (.erase, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForDelete, row)
@@ -39,6 +41,14 @@ struct MergedConflicts {
     case (.update, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForUpdate, row)
     case (.insert, _), (.update, _): try noteCells(change, row)
+    }
+  }
+
+  /// Forgets that edits of other devices bring a row back which a device that knew them has deleted since.
+  private func forgetRebirths(of row: WorkingRow, before deletion: WorkingSet.Change) {
+    recorder.rebirths.removeAll { rebirth in
+      rebirth.row == row.key && rebirth.policy == .remoteWins
+        && !deletion.concurrency.isConcurrent(rebirth.stamp)
     }
   }
 
@@ -236,7 +246,8 @@ struct MergedConflicts {
       let known = knownCells(row).map { ($0, $1, row.state.stamp(of: $0)) }
       recorder.rebirths.append(
         ConflictRecorder.Rebirth(
-          row: entry.row, policy: policy, number: number, cells: known + changes))
+          row: entry.row, policy: policy, number: number, stamp: entry.remoteStamp ?? .zero,
+          cells: known + changes))
     }
   }
 

@@ -142,7 +142,7 @@ extension LocalStore {
   /// Returns the same as ``restoreConflict(_:side:)``.
   @discardableResult
   package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws -> [SQLName] {
-    try editing(number) { try $0.answer(number, by: answer) }
+    try editing(number) { $1 ? [] : try $0.answer(number, by: answer) }
   }
 
   /// Restores the side that is not shown now, by an ordinary edit: the value of a cell, with those of the
@@ -161,21 +161,30 @@ extension LocalStore {
   package func restoreConflict(
     _ number: Int64, side: Conflict.Outcome? = nil
   ) throws -> [SQLName] {
-    try editing(number) { try $0.restore(number, side: side) }
+    try editing(number) { answers, _ in try answers.restore(number, side: side) }
   }
 
-  /// Edits, and seals the edits if they contain plain values that are keys of rows here: later,
-  /// nothing would distinguish these from references.
+  /// Seals local edits, and edits. Seals the edits if they contain plain values that are keys of rows here, since
+  /// nothing would distinguish these from references later, or if a row has got another number than before.
+  ///
+  /// Until edits are sealed, a new row may have the number of a row that is gone, and no state names the number of a row
+  /// that has come back.
+  ///
+  /// - Parameter edit: Gets whether the sealing has closed the question, since its row is gone.
   private func editing(
-    _ number: Int64, _ edit: (ConflictAnswers) throws -> [SQLName]
+    _ number: Int64, _ edit: (ConflictAnswers, _ isClosed: Bool) throws -> [SQLName]
   ) throws -> [SQLName] {
     try store.passingOverTriggers {
       try write { session in
-        let unknown = try edit(ConflictAnswers(session: session, path: path))
+        let journal = session.conflicts.journal
+        let wasOpen = try journal.entry(number)?.status == .open
+        try store.seal(session, comparesRemade: false, checkCancellation: {})
+        let isClosed = try wasOpen && journal.entry(number)?.status == .superseded
+        let unknown = try edit(ConflictAnswers(session: session, path: path), isClosed)
         if let row = try session.conflicts.journal.entry(number)?.row {
           try GoneQuestions(session: session).close(of: row)
         }
-        if session.hasWrittenPlainValues {
+        if session.hasWrittenPlainValues || session.hasAssignedKeys {
           try store.seal(session, comparesRemade: false, checkCancellation: {})
         }
         return unknown

@@ -22,8 +22,9 @@ extension LocalStore {
             let undo = try ChangeSetUndo.run(
               changeSet, in: session, without: former, checkCancellation: checkCancellation)
             if isRehearsal { throw Rehearsal(undo: undo) }
-            // Later, nothing would distinguish plain values that are keys of rows here from references.
-            if session.hasWrittenPlainValues {
+            // Later, nothing would distinguish plain values that are keys of rows here from references, and
+            // nothing names rows that have come back under other numbers.
+            if session.hasWrittenPlainValues || session.hasAssignedKeys {
               try store.seal(session, comparesRemade: false, checkCancellation: checkCancellation)
             }
             return undo

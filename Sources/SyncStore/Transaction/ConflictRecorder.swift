@@ -44,6 +44,8 @@ final class ConflictRecorder {
     var row: RowKey
     var policy: ConflictPolicy
     var number: Int64
+    /// The stamp of the change that arrived.
+    var stamp: LocalStamp
     /// Its cells as far as they are known, and what the edit changes.
     var cells: [(column: Int, value: Value, stamp: LocalStamp)]
   }
@@ -97,6 +99,12 @@ final class ConflictRecorder {
   /// former version in the journal. Returns false if there is no such question.
   func supersede(_ entry: ConflictJournal.Entry) throws -> Bool {
     guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
+    if entry.column == nil, entry.local == nil, open.local != nil, open.remote == nil {
+      // One more edit of a row whose deletion the question contains. Otherwise no answer would keep it deleted.
+      _ = try add(entry)
+      questions.insert(open.number)
+      return true
+    }
     var history = open
     history.status = .superseded
     _ = try add(history)

@@ -71,6 +71,7 @@ struct LocalEdits {
         // Its state names the key only when the insertion is sealed.
         if let localKey, table.identity == .surrogate {
           access.rememberUnseen(localKey, of: row.identity)
+          if localKey != preferred { session.hasAssignedKeys = true }
         }
       }
       let columns = values.keys.sorted()

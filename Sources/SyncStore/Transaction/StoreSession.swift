@@ -31,6 +31,8 @@ final class StoreSession {
   /// Whether the log contains plain values that only this transaction knows to be plain, so that it
   /// has to seal them.
   var hasWrittenPlainValues: Bool { !writtenPlainCells.isEmpty || !writtenPlainRows.isEmpty }
+  /// Whether an edit of this transaction has inserted a row under a number that its state does not name.
+  var hasAssignedKeys = false
   /// The edits that the sealing in this transaction has held back.
   var newHeldEdits: [HeldEdits.Edit] = []
   /// Those of ``heldEdits()`` that it has sealed, since they fit by now.
