@@ -126,4 +126,30 @@ import Testing
     try converge(devices, "SELECT * FROM note", isDeletionKept ? [] : ["x|A"])
     try expectSound(devices)
   }
+
+  /// The answers to many questions are one change set.
+  @Test func answersAreSealedTogether() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE note (id INTEGER PRIMARY KEY, a TEXT);
+      INSERT INTO note VALUES (1, 'x'), (2, 'x'), (3, 'x');
+      """)
+    try devices[0].setPolicy(.ask)
+    try devices[0].run("UPDATE note SET a = 'A'; DELETE FROM note WHERE id = 3")
+    usleep(2_000)
+    try devices[1].run("UPDATE note SET a = 'B'")
+    try devices[0].receive(from: devices[1])
+    let before = try devices[0].store.sealedChangeSets().count
+    let questions = try devices[0].store.conflicts().filter { $0.status == .open }
+    try #require(questions.count == 3)
+    for question in questions {
+      try devices[0].store.resolveConflict(
+        question.number, by: question.kind == .cell ? .local : .remote)
+    }
+    _ = try devices[0].outgoing()
+    #expect(try devices[0].store.sealedChangeSets().count == before + 1)
+    try converge(devices, "SELECT a FROM note ORDER BY id", ["A", "A", "B"])
+    try expectSound(devices)
+  }
 }

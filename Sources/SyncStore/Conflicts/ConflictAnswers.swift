@@ -190,7 +190,7 @@ struct ConflictAnswers {
     var others: [Int64: (entry: ConflictJournal.Entry, block: UInt64)] = [:]
     for neighbor in archived?.neighbors ?? []
     where neighbor.entry.number != entry.number
-      && Array(neighbor.entry.identity) == entry.row.identity.bytes
+      && neighbor.entry.identity == archived?.entry.identity
     {
       guard let other = try names.entry(neighbor.entry, registers: true) else { continue }
       others[other.number] = (other, neighbor.block)

@@ -48,23 +48,24 @@ struct PolicyDecisions {
   private func bringBack(_ rows: [Reborn]) throws {
     var waiting = rows
     while !waiting.isEmpty {
-      try checkCancellation()
-      let refused = try waiting.filter { try !bringBack($0, isLast: false) }
+      var refused: [(row: Reborn, refusal: LocalEdits.Refusal)] = []
+      for row in waiting {
+        try checkCancellation()
+        if let refusal = try bringBack(row) { refused.append((row, refusal)) }
+      }
       guard refused.count < waiting.count else {
-        for row in refused { _ = try bringBack(row, isLast: true) }
+        for (row, refusal) in refused { try note(row.rebirths, refusal) }
         return
       }
-      waiting = refused
+      // A chain of rows then comes back in two rounds, whichever of its ends is first.
+      waiting = refused.reversed().map(\.row)
     }
   }
 
-  /// Inserts a row with the newest value of each cell, unless it is shown already. Returns whether nothing is left to
-  /// be done.
-  ///
-  /// - Parameter isLast: Whether to enter a refusal in the journal.
-  private func bringBack(_ reborn: Reborn, isLast: Bool) throws -> Bool {
+  /// Inserts a row with the newest value of each cell, unless it is shown already. Returns why it cannot.
+  private func bringBack(_ reborn: Reborn) throws -> LocalEdits.Refusal? {
     let (row, rebirths) = reborn
-    if try shown.contains(row) { return true }
+    if try shown.contains(row) { return nil }
     var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
     for cell in rebirths.flatMap(\.cells) {
       if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {
@@ -76,26 +77,25 @@ struct PolicyDecisions {
       try edits.insert(
         cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value.value) }, as: row)
     }
-    if refusal != nil, !isLast { return false }
+    if refusal == nil { try note(rebirths, nil) }
+    return refusal
+  }
+
+  private func note(
+    _ rebirths: [ConflictRecorder.Rebirth], _ refusal: LocalEdits.Refusal?
+  ) throws {
     for rebirth in rebirths {
       try note(rebirth.number, by: rebirth.policy, refusal) { entry in
         entry.outcome = rebirth.policy == .localWins ? .local : .remote
       }
     }
-    return true
   }
 
-  /// Returns the rows that are to come back, each with the changes that bring it back.
-  private func reborn(
-    _ rebirths: [ConflictRecorder.Rebirth]
-  ) -> [Reborn] {
-    var rows: [RowKey] = []
-    var groups: [RowKey: [ConflictRecorder.Rebirth]] = [:]
-    for rebirth in rebirths {
-      if groups[rebirth.row] == nil { rows.append(rebirth.row) }
-      groups[rebirth.row, default: []].append(rebirth)
-    }
-    return rows.map { ($0, groups[$0, default: []]) }
+  /// Returns the rows that are to come back, each with the changes that bring it back, in the order in which these
+  /// were noted.
+  private func reborn(_ rebirths: [RowKey: [ConflictRecorder.Rebirth]]) -> [Reborn] {
+    rebirths.map { (row: $0.key, rebirths: $0.value) }
+      .sorted { $0.rebirths[0].number < $1.rebirths[0].number }
   }
 
   /// Returns the decisions, those of one register together: only all of its columns together are

@@ -46,10 +46,11 @@ struct MergedConflicts {
 
   /// Forgets that edits of other devices bring a row back which a device that knew them has deleted since.
   private func forgetRebirths(of row: WorkingRow, before deletion: WorkingSet.Change) {
-    recorder.rebirths.removeAll { rebirth in
-      rebirth.row == row.key && rebirth.policy == .remoteWins
-        && !deletion.concurrency.isConcurrent(rebirth.stamp)
+    guard let known = recorder.rebirths[row.key] else { return }
+    let rest = known.filter {
+      $0.policy != .remoteWins || deletion.concurrency.isConcurrent($0.stamp)
     }
+    recorder.rebirths[row.key] = rest.isEmpty ? nil : rest
   }
 
   private func noteCells(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
@@ -244,10 +245,10 @@ struct MergedConflicts {
     // A deletion has won already; an edit has to bring the row back.
     if wanted == edit, entry.outcome != edit {
       let known = knownCells(row).map { ($0, $1, row.state.stamp(of: $0)) }
-      recorder.rebirths.append(
+      recorder.rebirths[entry.row, default: []].append(
         ConflictRecorder.Rebirth(
-          row: entry.row, policy: policy, number: number, stamp: entry.remoteStamp ?? .zero,
-          cells: known + changes))
+          policy: policy, number: number, stamp: entry.remoteStamp ?? .zero, cells: known + changes)
+      )
     }
   }
 

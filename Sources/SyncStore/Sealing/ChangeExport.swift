@@ -122,6 +122,22 @@ extension StoreSession {
         sql: "SELECT (SELECT max(seq) FROM \(log)) - (SELECT min(seq) FROM \(log)) + 1")) ?? 0
   }
 
+  /// Returns whether edits in the log may have given the number of a row to another one. Updates cannot: a changed key
+  /// is logged as a deletion and an insertion. Rows that ``LocalEdits`` has inserted are known by their numbers already.
+  func mayHavePassedOnKeys() throws -> Bool {
+    try tablesWithEdits().contains { table in
+      guard table.localKey != nil else { return false }
+      let isKnown =
+        table.identity == .surrogate
+        ? " AND NOT (l.op = \(CaptureTriggers.Entry.insert.rawValue) AND EXISTS (SELECT 1 FROM "
+          + "\(table.identityName) AS i WHERE i.key = l.k0 AND i.identity = l.identity))" : ""
+      return try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) AS l "
+          + "WHERE l.op <> \(CaptureTriggers.Entry.update.rawValue)\(isKnown))") ?? false
+    }
+  }
+
   /// Returns the tables whose log has entries.
   func tablesWithEdits() throws -> [TableSchema] {
     try schema.tables.filter { table in

@@ -164,11 +164,10 @@ extension LocalStore {
     try editing(number) { answers, _ in try answers.restore(number, side: side) }
   }
 
-  /// Seals local edits, and edits. Seals the edits if they contain plain values that are keys of rows here, since
-  /// nothing would distinguish these from references later, or if a row has got another number than before.
+  /// Edits. Seals local edits first if one of them may have given the number of a row that is gone to another row.
   ///
-  /// Until edits are sealed, a new row may have the number of a row that is gone, and no state names the number of a row
-  /// that has come back.
+  /// Then it seals what it has edited if that contains plain values that are keys of rows here, since nothing would
+  /// distinguish these from references later, or if a row has got another number, which no state names until then.
   ///
   /// - Parameter edit: Gets whether the sealing has closed the question, since its row is gone.
   private func editing(
@@ -178,7 +177,9 @@ extension LocalStore {
       try write { session in
         let journal = session.conflicts.journal
         let wasOpen = try journal.entry(number)?.status == .open
-        try store.seal(session, comparesRemade: false, checkCancellation: {})
+        if try session.mayHavePassedOnKeys() {
+          try store.seal(session, comparesRemade: false, checkCancellation: {})
+        }
         let isClosed = try wasOpen && journal.entry(number)?.status == .superseded
         let unknown = try edit(ConflictAnswers(session: session, path: path), isClosed)
         if let row = try session.conflicts.journal.entry(number)?.row {

@@ -21,8 +21,8 @@ final class ConflictRecorder {
   /// Cells that a policy decides when all changes are merged, in order.
   var decisions: [CellDecision] = []
   var decisionIndex: [CellKey: Int] = [:]
-  /// Rows that a policy brings back when all changes are merged.
-  var rebirths: [Rebirth] = []
+  /// The rows that a policy brings back when all changes are merged, each with the changes that bring it back.
+  var rebirths: [RowKey: [Rebirth]] = [:]
   private var warnings = WarningCounter()
   /// This device's former client while its old change sets are republished.
   var previousClient: Int32?
@@ -39,9 +39,8 @@ final class ConflictRecorder {
     var remote: (value: Value, stamp: LocalStamp)
   }
 
-  /// A row that a policy brings back.
+  /// A change because of which a policy brings a row back.
   struct Rebirth {
-    var row: RowKey
     var policy: ConflictPolicy
     var number: Int64
     /// The stamp of the change that arrived.
@@ -60,7 +59,7 @@ final class ConflictRecorder {
   func removeDecisions() {
     decisions = []
     decisionIndex = [:]
-    rebirths = []
+    rebirths = [:]
   }
 
   func warn(_ warning: SyncWarning) { warnings.add(warning) }
@@ -99,7 +98,9 @@ final class ConflictRecorder {
   /// former version in the journal. Returns false if there is no such question.
   func supersede(_ entry: ConflictJournal.Entry) throws -> Bool {
     guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
-    if entry.column == nil, entry.local == nil, open.local != nil, open.remote == nil {
+    if entry.column == nil, entry.local == nil, open.local != nil, open.remote == nil,
+      !isOwn(entry.localStamp?.client)
+    {
       // One more edit of a row whose deletion the question contains. Otherwise no answer would keep it deleted.
       _ = try add(entry)
       questions.insert(open.number)

@@ -67,11 +67,12 @@ struct LocalEdits {
       var localKey: Int64?
       if table.localKey != nil {
         let preferred = try access.stamps.state(of: access.fingerprint(row.identity))?.localKey
+        let known = try access.key(of: row.identity)?.first.flatMap(Value.key)
         localKey = try access.assignKey(to: row.identity, preferring: preferred)
         // Its state names the key only when the insertion is sealed.
         if let localKey, table.identity == .surrogate {
           access.rememberUnseen(localKey, of: row.identity)
-          if localKey != preferred { session.hasAssignedKeys = true }
+          if localKey != known { session.hasAssignedKeys = true }
         }
       }
       let columns = values.keys.sorted()
