@@ -26,10 +26,12 @@ import Testing
     return fleet
   }
 
-  private func disagree(_ fleet: TestFleet, _ count: Int) async throws {
+  /// - Parameter round: Tells the values from those of earlier disagreements: which of these is shown depends on the
+  ///   milliseconds.
+  private func disagree(_ fleet: TestFleet, _ count: Int, _ round: Int = 1) async throws {
     for number in 0..<count {
-      try fleet[0].put("seed-\(number)", "theirs")
-      try fleet[1].put("seed-\(number)", "mine")
+      try fleet[0].put("seed-\(number)", "theirs \(round)")
+      try fleet[1].put("seed-\(number)", "mine \(round)")
     }
     try await fleet.settle()
   }
@@ -124,7 +126,7 @@ import Testing
     #expect(try await numbers(fleet[1]).suffix(before.count) == before[...])
     let oldest = try #require(before.last)
     try await fleet[1].restoreConflict(oldest)
-    try await disagree(fleet, 6)
+    try await disagree(fleet, 6, 2)
     let after = try await numbers(fleet[1])
     #expect(after == (1...Int64(after.count)).reversed() && after.count > before.count)
     try await fleet.reopen(1)
