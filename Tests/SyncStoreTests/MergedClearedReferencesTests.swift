@@ -35,7 +35,8 @@ import Testing
       local: """
         INSERT INTO folder VALUES (1, 'one'), (2, 'a very long name');
         INSERT INTO note VALUES (7, 'kid', 2), (8, 'other', 1);
-        """, configuration: configuration, localSchema: Self.schema(reference))
+        """, configuration: configuration, localSchema: Self.schema(reference),
+      isInPlace: isInPlace)
   }
 
   private static let notes = """
@@ -43,10 +44,11 @@ import Testing
     """
 
   /// As if another device had deleted the folder.
-  @Test(arguments: [false, true])
-  func aNoteWithoutItsFolderIsThere(isDeclared: Bool) throws {
+  @Test(arguments: [false, true], [false, true])
+  func aNoteWithoutItsFolderIsThere(isDeclared: Bool, isInPlace: Bool) throws {
     let (devices, merged) = try merge(
-      isDeclared ? "" : "REFERENCES folder ON DELETE SET NULL", isDeclared: isDeclared)
+      isDeclared ? "" : "REFERENCES folder ON DELETE SET NULL", isInPlace: isInPlace,
+      isDeclared: isDeclared)
     #expect(merged.refusedRows == 1 && merged.insertedRows == 2)
     try converge(devices, Self.notes, ["kid|NULL", "other|one", "x|two"])
     let conflicts = try devices[1].store.conflicts()

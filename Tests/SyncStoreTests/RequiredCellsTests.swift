@@ -19,11 +19,17 @@ import Testing
 
   /// - Parameter value: What the migration fills in.
   private static func migration(_ value: String, _ column: String = "stock NOT NULL") -> String {
+    remake(
+      "tag", "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, \(column)", "id, name, \(value)")
+  }
+
+  /// Makes a table again, with the values of its rows that an expression gives.
+  private static func remake(_ table: String, _ definition: String, _ values: String) -> String {
     """
     PRAGMA foreign_keys = OFF; BEGIN;
-    CREATE TABLE new__tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, \(column));
-    INSERT INTO new__tag SELECT id, name, \(value) FROM tag;
-    DROP TABLE tag; ALTER TABLE new__tag RENAME TO tag;
+    CREATE TABLE new__\(table) (\(definition));
+    INSERT INTO new__\(table) SELECT \(values) FROM \(table);
+    DROP TABLE \(table); ALTER TABLE new__\(table) RENAME TO \(table);
     COMMIT; PRAGMA foreign_keys = ON;
     """
   }
@@ -145,13 +151,13 @@ import Testing
     try converge(devices, "SELECT count(*) FROM tag", ["3"])
     for device in devices {
       try device.run(
-        """
-        PRAGMA foreign_keys = OFF; BEGIN;
-        CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, box INTEGER REFERENCES box,
-          stock TEXT NOT NULL);
-        INSERT INTO t SELECT id, name, box, \(isCommon ? "'x'" : "name") FROM tag;
-        DROP TABLE tag; ALTER TABLE t RENAME TO tag; COMMIT; PRAGMA foreign_keys = ON
-        """)
+        Self.remake(
+          "tag",
+          """
+          id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, box INTEGER REFERENCES box,
+          stock TEXT NOT NULL
+          """,
+          "id, name, box, \(isCommon ? "'x'" : "name")"))
     }
     try converge(devices)
     try devices[0].run("UPDATE box SET name = 'small'")
@@ -186,13 +192,13 @@ import Testing
   @Test func aValueThatWaitsForTheColumnStays() throws {
     let schema = Self.schema.replacing(
       "UNIQUE);", with: "UNIQUE, low INTEGER);", maxReplacements: 1)
-    let migration = """
-      PRAGMA foreign_keys = OFF; BEGIN;
-      CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, low INTEGER,
-        stock INTEGER NOT NULL, CHECK (low <= stock));
-      INSERT INTO t SELECT id, name, low, 1 FROM tag;
-      DROP TABLE tag; ALTER TABLE t RENAME TO tag; COMMIT; PRAGMA foreign_keys = ON
+    let migration = Self.remake(
+      "tag",
       """
+      id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, low INTEGER, stock INTEGER NOT NULL,
+      CHECK (low <= stock)
+      """,
+      "id, name, low, 1")
     let devices = try scratch.devices(3, schema)
     for (device, name) in zip(devices, ["a", "b"]) {
       try device.run(
@@ -219,13 +225,10 @@ import Testing
     let devices = try devices(schema)
     for device in devices {
       try device.run(
-        """
-        PRAGMA foreign_keys = OFF; BEGIN;
-        CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, stock INTEGER NOT NULL
-          \(further));
-        INSERT INTO t SELECT id, name, ifnull(stock, 4)\(isInCheck ? ", low" : "") FROM tag;
-        DROP TABLE tag; ALTER TABLE t RENAME TO tag; COMMIT; PRAGMA foreign_keys = ON
-        """)
+        Self.remake(
+          "tag",
+          "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, stock INTEGER NOT NULL \(further)",
+          "id, name, ifnull(stock, 4)\(isInCheck ? ", low" : "")"))
     }
     try converge(devices, Self.items, ["a", "b"])
     try renameShown(devices)
@@ -250,12 +253,8 @@ import Testing
     try converge(devices, "SELECT t, tag FROM item ORDER BY t", ["a|y", "b|y"])
     for device in devices {
       try device.run(
-        """
-        PRAGMA foreign_keys = OFF; BEGIN;
-        CREATE TABLE t (k TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, stock NOT NULL);
-        INSERT INTO t SELECT k, name, 3 FROM tag; DROP TABLE tag; ALTER TABLE t RENAME TO tag;
-        COMMIT; PRAGMA foreign_keys = ON
-        """)
+        Self.remake(
+          "tag", "k TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, stock NOT NULL", "k, name, 3"))
     }
     try converge(devices, "SELECT t, tag FROM item ORDER BY t", ["a|y", "b|y"])
     try devices[1].run("UPDATE tag SET name = 'green'")
@@ -289,13 +288,12 @@ import Testing
     try converge(devices, links, ["a|red", "bb|red"])
     for device in devices {
       try device.run(
-        """
-        PRAGMA foreign_keys = OFF; BEGIN;
-        CREATE TABLE t (note INTEGER REFERENCES note ON DELETE CASCADE,
-          tag INTEGER REFERENCES tag ON DELETE CASCADE, weight REAL NOT NULL, PRIMARY KEY (note, tag));
-        INSERT INTO t SELECT note, tag, (SELECT length(name) FROM note WHERE id = note) FROM note_tag;
-        DROP TABLE note_tag; ALTER TABLE t RENAME TO note_tag; COMMIT; PRAGMA foreign_keys = ON
-        """)
+        Self.remake(
+          "note_tag",
+          """
+          note INTEGER REFERENCES note ON DELETE CASCADE, tag INTEGER REFERENCES tag ON DELETE CASCADE,
+          weight REAL NOT NULL, PRIMARY KEY (note, tag)
+          """, "note, tag, (SELECT length(name) FROM note WHERE id = note)"))
     }
     try converge(devices, links, ["a|red", "bb|red"])
     try devices[0].run("UPDATE tag SET name = 'green' WHERE name = 'red'")

@@ -7,7 +7,8 @@ import SyncModel
 /// The migration fills only the rows that are in the table. A hidden row without a value would be refused by
 /// NOT NULL on every device, and could not be shown as its stand-in any more: the rows that refer to it would be hidden
 /// as well. So a hidden row gets the value of the row that is shown in its place, or else the one that all rows of
-/// the table have. Like what a migration fills in, this gives way to every edit.
+/// the table have. Like what a migration fills in, this gives way to every edit of the cell: its time is the next one
+/// after that of the value that it replaces, or 1970.
 ///
 /// Rows with edits that no change set can carry get nothing, and neither do columns that may have to be unique, nor cells
 /// of which another device's value waits for the column. A default that differs between devices, such as
