@@ -152,7 +152,7 @@ final class StepCounter {
     let messages = try devices[1].store.conflicts().map(\.message)
     #expect(
       messages == [
-        "the row that it refers to is not there",
+        "the row that it refers to is not there, or has no value there",
         "it and the row that it refers to refer to one another",
         "it and the row that it refers to refer to one another",
       ])

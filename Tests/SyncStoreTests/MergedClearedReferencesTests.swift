@@ -178,4 +178,56 @@ import Testing
     #expect(try devices[1].rows("SELECT * FROM mark") == [])
     #expect(try devices[1].store.conflicts().map(\.kind) == [.reference, .condition])
   }
+
+  /// The row is there, and has NULL in the column by which others refer to it: whatever ON DELETE
+  /// says, the reference is NULL, too.
+  @Test(arguments: ["", "ON DELETE SET NULL", "ON DELETE CASCADE"], [false, true])
+  func aReferenceToAValueThatIsNullIsNull(action: String, isInPlace: Bool) throws {
+    let (devices, merged) = try scratch.merge(
+      """
+      CREATE TABLE p (id INTEGER PRIMARY KEY, name TEXT UNIQUE, code TEXT UNIQUE);
+      CREATE TABLE c (k TEXT PRIMARY KEY, code TEXT REFERENCES p (code) ON UPDATE CASCADE \(action));
+      CREATE TABLE g (id TEXT PRIMARY KEY, c TEXT REFERENCES c (k));
+      CREATE TABLE mark (id INTEGER PRIMARY KEY, code TEXT REFERENCES p (code));
+      """,
+      document: """
+        INSERT INTO p VALUES (1, 'Ann', NULL), (2, 'Bob', '7'); INSERT INTO c VALUES ('x', NULL);
+        """,
+      local: """
+        INSERT INTO p VALUES (1, 'Ann', '7'); INSERT INTO c VALUES ('x', '7'), ('y', '7');
+        INSERT INTO g VALUES ('z', 'x'); INSERT INTO mark VALUES (1, '7');
+        """, configuration: AppTriggerTests.excluding("mark"), isInPlace: isInPlace)
+    #expect(merged.refusedRows == 0 && merged.insertedRows == 2)
+    // It does not lead to Bob, who has the value in the document.
+    #expect(try devices[1].rows("SELECT * FROM mark") == ["1|NULL"])
+    let entries = try devices[1].store.conflicts().filter { $0.table == "c" && $0.column == "code" }
+    #expect(entries.count == 2)
+    #expect(entries.allSatisfy { $0.local.cells?.first?.value == .text(Array("7".utf8)) })
+    try converge(devices, "SELECT k, code FROM c ORDER BY 1", ["x|NULL", "y|NULL"])
+    try converge(devices, "SELECT * FROM g", ["z|x"])
+    try expectSound(devices)
+  }
+
+  /// Only the value that is missing becomes NULL.
+  @Test(arguments: [false, true])
+  func aReferenceByTwoValuesKeepsTheOneThatIsThere(isNotNull: Bool) throws {
+    let (devices, merged) = try scratch.merge(
+      """
+      CREATE TABLE p (
+        id INTEGER PRIMARY KEY, name TEXT UNIQUE, tenant TEXT, code TEXT, UNIQUE (tenant, code));
+      CREATE TABLE c (
+        k TEXT PRIMARY KEY, tenant TEXT NOT NULL, code TEXT \(isNotNull ? "NOT NULL" : ""),
+        FOREIGN KEY (tenant, code) REFERENCES p (tenant, code));
+      """,
+      document: "INSERT INTO p VALUES (1, 'Ann', 't', NULL), (2, 'Bob', 't', '7');",
+      local: "INSERT INTO p VALUES (1, 'Ann', 't', '7'); INSERT INTO c VALUES ('y', 't', '7');")
+    #expect(merged.insertedRows == (isNotNull ? 0 : 1) && merged.refusedRows == (isNotNull ? 1 : 0))
+    try converge(devices, "SELECT * FROM c", isNotNull ? [] : ["y|t|NULL"])
+    let entry = try #require(
+      try devices[1].store.conflicts().first { $0.table == "c" })
+    #expect(entry.kind == (isNotNull ? .reference : .cell))
+    #expect(
+      entry.local.cells?.contains { $0.value == .text(Array("7".utf8)) } ?? false, "\(entry)")
+    try expectSound(devices)
+  }
 }

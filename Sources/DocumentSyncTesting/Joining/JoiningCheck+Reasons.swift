@@ -23,7 +23,7 @@ extension JoiningCheck {
     guard let table = schema.table(name.table), let row = before.former.rows[name] else { return }
     for (index, reference) in schema.references(of: table).enumerated() {
       if let parent = before.former.parent(of: name, index) {
-        if refused.contains(parent) { return }
+        if refused.contains(parent) || !valueless(parent, reference).isEmpty { return }
       } else if reference.isEnforced || reference.columns.contains(where: table.key.contains),
         reference.columns.allSatisfy({ row.values[$0] != .null })
       {

@@ -154,7 +154,7 @@ struct JoiningCheck {
       guard let former = before.former.parent(of: name, index) else { continue }
       followed += 1
       let now = after.parent(of: name, index)
-      if now == nil, refused.contains(former), isCleared(reference, of: name, table) { continue }
+      if now == nil, !cleared(reference, of: name, from: former).isEmpty { continue }
       guard let now, now == place(of: former) else {
         throw Self.fault(
           "\(name) referred to \(former), and refers to \(now.map { "\($0)" } ?? "no row")"
@@ -164,27 +164,37 @@ struct JoiningCheck {
     return followed
   }
 
-  /// Returns whether a reference to a row that the document has refused is NULL by now, as it may be.
-  private func isCleared(
-    _ reference: FleetReference, of name: Name, _ table: FleetTable
-  ) -> Bool {
-    (reference.onDelete == .setNull || !reference.isEnforced)
-      && reference.columns.allSatisfy { after.rows[name]?.values[$0] == .null }
+  /// Returns the columns of a reference that are NULL by now, as they may be: the document has refused
+  /// the row to which it led, or has NULL where it leads to that row.
+  private func cleared(
+    _ reference: FleetReference, of name: Name, from former: Name
+  ) -> [Int] {
+    let canBeCleared = reference.onDelete == .setNull || !reference.isEnforced
+    let columns =
+      refused.contains(former)
+      ? (canBeCleared ? reference.columns : []) : valueless(former, reference)
+    return columns.allSatisfy { after.rows[name]?.values[$0] == .null } ? columns : []
   }
 
-  /// Throws if references to refused rows are NULL by now, and the journal has no entries of them.
+  /// Returns the columns of a reference for which the row that `former` has become has NULL.
+  func valueless(_ former: Name, _ reference: FleetReference) -> [Int] {
+    guard let row = place(of: former).flatMap({ after.rows[$0] }) else { return [] }
+    return zip(reference.columns, reference.parentColumns).filter { row.values[$1] == .null }
+      .map { $0.0 }
+  }
+
+  /// Throws if references are NULL by now, and the journal has no entries of them.
   private func checkCleared() throws {
     var found: [SQLName: [SQLName: Int]] = [:]
     for name in before.former.rows.keys where after.rows[name] != nil {
       guard let table = schema.table(name.table) else { continue }
-      let lost = schema.references(of: table).enumerated().filter { index, reference in
-        guard let former = before.former.parent(of: name, index), refused.contains(former) else {
-          return false
-        }
-        return reference.columns.allSatisfy { isTaken($0, of: name, table) }
-          && isCleared(reference, of: name, table)
+      let lost = schema.references(of: table).enumerated().flatMap { index, reference -> [Int] in
+        guard let former = before.former.parent(of: name, index),
+          reference.columns.allSatisfy({ isTaken($0, of: name, table) })
+        else { return [] }
+        return cleared(reference, of: name, from: former)
       }
-      for column in Set(lost.flatMap(\.element.columns)) {
+      for column in Set(lost) {
         found[name.table, default: [:]][table.columns[column].name, default: 0] += 1
       }
     }

@@ -37,9 +37,10 @@ extension DatabaseMerge {
     var leading: Set<Int> = []
     /// The columns of references to rows whose place in the document is not known yet.
     var open: Set<Int> = []
-    /// The columns of references to rows that are not in the document.
+    /// The columns of references to rows that are not in the document, or to which no reference leads
+    /// there, since they have NULL in a column.
     var lost: Set<Int> = []
-    /// These rows, by the columns of references to them alone.
+    /// The rows that are not there, by the columns of references to them alone.
     var lostRows: [Int: RowIdentity] = [:]
     /// Those of these columns that may be NULL in the document.
     var clearable: Set<Int> = []
@@ -57,9 +58,12 @@ extension DatabaseMerge {
     case nowhere(RowIdentity)
     /// To a row by these values.
     case values([Value])
+    /// To a row that has these values in the document, of which some are NULL, so that no reference
+    /// leads to it.
+    case unnamed([Value])
   }
 
-  static let missing = "the row that it refers to is not there"
+  static let missing = "the row that it refers to is not there, or has no value there"
   static let contradictory =
     "by one column it refers to two rows, which have different keys in the document"
 
@@ -106,11 +110,7 @@ extension DatabaseMerge {
     }
     if reference.isToKey { return .values(reference.referring(to: key)) }
     guard let values = try values(of: key, by: reference) else { return .plain }
-    // Its own reference is NULL in the document.
-    guard !values.contains(.null) else {
-      return .nowhere(try session.access(parent.id).identity(ofKey: key))
-    }
-    return .values(values)
+    return values.contains(.null) ? .unnamed(values) : .values(values)
   }
 
   /// Returns the values by which a reference leads to a row of the document.
@@ -135,6 +135,12 @@ extension DatabaseMerge {
           result.lostRows[reference.columns[0]] = row
         }
         if reference.canBeCleared { result.clearable.formUnion(reference.columns) }
+      case .unnamed(let new):
+        for (column, value) in zip(reference.columns, new) where value == .null {
+          result.values[column] = .null
+          result.lost.insert(column)
+          if reference.clearable.contains(column) { result.clearable.insert(column) }
+        }
       case .values(let new): found.append((reference, new))
       }
     }
@@ -190,6 +196,9 @@ extension DatabaseMerge {
       // A column may lead to a row by another reference.
       let lost = translation.lost.subtracting(translation.leading)
       candidate.lost = lost.union(translation.contradictory)
+      for column in lost {
+        candidate.values[column] = row.values[column].applying(table.columns[column].affinity)
+      }
       // Their numbers may be those of other rows in the document.
       candidate.plain = lost.union(translation.open)
       candidate.fault = translation.lost.isEmpty ? Self.contradictory : Self.missing

@@ -12,6 +12,8 @@ final class RowReference {
   let isEnforced: Bool
   /// Whether its columns become NULL if the row to which it leads is gone, and no other reference has them.
   private(set) var canBeCleared = false
+  /// Those of its columns that may be NULL, and that no other reference has.
+  private(set) var clearable: Set<Int> = []
   /// The SQL that reads the referred columns of the row with a key in the document.
   let selection: String
   /// Whether the referred columns tell rows apart without being the key.
@@ -58,10 +60,13 @@ final class RowReference {
       (column: $0, domain: $1.domain, isKey: $1.isIdentity)
     }
     let all = sorted(declared, domains, schema)
-    for (key, reference) in zip(table.foreignKeys, declared) where key.onDelete == .setNull {
+    for (key, reference) in zip(table.foreignKeys, declared) {
+      reference.clearable = Set(key.columns).filter { column in
+        !table.columns[column].isNotNull && !table.columns[column].isIdentity
+          && !all.contains { $0 !== reference && $0.columns.contains(column) }
+      }
       reference.canBeCleared =
-        key.columns.allSatisfy { !table.columns[$0].isNotNull && !table.columns[$0].isIdentity }
-        && !all.contains { $0 !== reference && !Set($0.columns).isDisjoint(with: key.columns) }
+        key.onDelete == .setNull && reference.clearable == Set(key.columns)
     }
     return all
   }
