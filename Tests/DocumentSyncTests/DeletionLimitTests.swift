@@ -191,4 +191,32 @@ import Testing
     #expect(try await joined.synchronize().waiting.isEmpty)
     #expect(try joined.notes() == fleet[0].notes())
   }
+
+  /// A user who resets the document to keep what another device has deleted keeps it, until
+  /// permission comes.
+  @Test func aResetKeepsWhatWaits() async throws {
+    let fleet = try await fleet(3)
+    try delete(0..<150, fleet[1])
+    try fleet[1].put("later", "value")
+    try await fleet[1].synchronize()
+    expectWaiting(try await fleet[0].synchronize())
+    try await fleet[0].reset()
+    #expect(try fleet[0].notes().count == 200)
+    for _ in 0..<4 { expectWaiting(try await fleet[0].synchronize()) }
+    // The device goes over with what it has sent, too.
+    try await fleet[1].synchronize()
+    for _ in 0..<3 {
+      for index in [0, 2] {
+        let waits = try await fleet[index].synchronize().waiting
+        #expect(waits.contains { $0.reason == .manyDeletions }, "\(waits)")
+        #expect(try fleet[index].notes().count == 200)
+      }
+    }
+    for index in [0, 2, 1, 0, 2] {
+      #expect(try await fleet[index].synchronize(allowingDeletions: true).waiting.isEmpty)
+    }
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().count == 51)
+  }
 }

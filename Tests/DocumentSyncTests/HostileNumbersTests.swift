@@ -53,7 +53,7 @@ struct HostileNumbersTests {
     }
     try reader.look(at: [client])
     #expect(reader.remainingCount == 1 + (65_000 - 2) + 1)
-    #expect(try reader.next(100, bytes: 1 << 20).map(\.header.number) == [1])
+    #expect(try reader.next(100, bytes: 1 << 20).map(\.changeSet.header.number) == [1])
     #expect(reader.waiting.map(\.number) == [3])
   }
 

@@ -67,4 +67,24 @@ struct RefusedChangeSetTests {
     fleet.memory.take(path)
     #expect(try await fleet[0].verify().findings.allSatisfy { $0.kind != .changeSetRefused })
   }
+
+  @Test func aResetPassesOverItAndSaysSo() async throws {
+    let (fleet, path) = try await fleet()
+    try fleet[0].put("x", "1")
+    _ = try await fleet[0].synchronize()
+    try fleet[2].put("y", "1")
+    try await fleet[2].synchronize()
+    try await fleet[0].reset()
+    for index in [0, 2, 0, 2, 0] {
+      let report = try await fleet[index].synchronize()
+      #expect(report.waiting.map(\.reason) == [.refused])
+      #expect(report.waiting.first?.path == path.description)
+    }
+    for index in [0, 2] {
+      #expect(try fleet[index].notes().filter { ["x=1", "y=1"].contains($0) }.count == 2)
+    }
+    // When it is gone, nothing waits.
+    fleet.memory.take(path)
+    for index in [0, 2] { #expect(try await fleet[index].synchronize().waiting.isEmpty) }
+  }
 }

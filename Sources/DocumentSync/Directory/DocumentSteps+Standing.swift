@@ -122,22 +122,41 @@ extension DocumentSteps {
     guard let counting = listing.counting, let found = try find(binding.document),
       found.file.generation == counting.key
     else { return .unknown }
-    var file = found.file
+    let line = try predecessors(of: found.file, listing)
+    if line.keys.contains(binding.generation) { return .successor(found.file) }
+    return line.isComplete ? .stranger(found.file) : .unknown
+  }
+
+  /// Returns the generations that a generation has replaced, the last one first,
+  /// as far as their files have arrived.
+  func predecessors(of generation: GenerationFile) throws -> [IntegrityKey] {
+    let folder = DirectoryLayout.Document(generation.document).folder
+    return try predecessors(
+      of: generation, Listing(files.listIfPresent(folder, as: DocumentEntryName.self))
+    ).keys
+  }
+
+  private func predecessors(
+    of generation: GenerationFile, _ listing: Listing
+  ) throws -> (keys: [IntegrityKey], isComplete: Bool) {
+    let layout = DirectoryLayout.Document(generation.document)
+    var file = generation
+    var keys: [IntegrityKey] = []
     // Each generation has a lower ordinal than the one after it.
     while let previous = file.previous {
-      if previous == binding.generation { return .successor(found.file) }
+      keys.append(previous)
       guard
         let name = listing.generations.first(where: {
           $0.key == previous && $0.ordinal < file.ordinal
         })
-      else { return .unknown }
+      else { return (keys, false) }
       do {
         file = try files.read(layout.path(of: name), as: GenerationFile.self, .generation)
       } catch let error where error.concernsOneFile {
         files.context.environment.logger.notice("generation \(name): \(error)")
-        return .unknown
+        return (keys, false)
       }
     }
-    return .stranger(found.file)
+    return (keys, true)
   }
 }

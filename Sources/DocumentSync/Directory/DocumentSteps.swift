@@ -199,8 +199,12 @@ struct DocumentSteps {
   /// A repeated call changes nothing. Throws `documentExists` if the directory
   /// has another document with the identifier, and `generationReplaced` if
   /// another generation, which counts, was published at the same time.
+  ///
+  /// - Parameter previous: The generation that the store has left for this one;
+  ///   `nil` if it has left none, as when it creates a deleted document again.
   func create(
-    _ binding: StoreBinding, description: String, userInfo: SyncUserInfo? = nil
+    _ binding: StoreBinding, after previous: IntegrityKey? = nil, description: String,
+    userInfo: SyncUserInfo? = nil
   ) throws -> Found {
     try files.checkRoot(binding)
     let layout = DirectoryLayout.Document(binding.document)
@@ -215,7 +219,7 @@ struct DocumentSteps {
         GenerationFile(
           root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
           generation: binding.generation, ordinal: ordinal, description: description,
-          previous: listing.generations.filter { $0.ordinal < ordinal }.max()?.key,
+          previous: previous ?? listing.generations.filter { $0.ordinal < ordinal }.max()?.key,
           creator: binding.client,
           createdMilliseconds: context.environment.now(), userInfo: userInfo),
         as: .generation, at: layout.path(of: name), by: binding.client)

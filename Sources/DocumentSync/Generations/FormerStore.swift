@@ -15,6 +15,14 @@ struct FormerStore {
   private var ancestors = StoreRecords.Ancestors()
   /// The clients whose stores no longer exist.
   private var gone: [ClientIdentifier] = []
+  /// Its former generations, if the new store is in the same one.
+  private var formerGenerations: [StoreRecords.FormerGeneration] = []
+  /// The generations that it has left, and its files there.
+  private var lives: [StoreRecords.FormerLife] = []
+  /// The application's commands that it had not sent.
+  private var commands: [[UInt8]] = []
+  /// The commands of others that the application has not acknowledged.
+  private var events: [CommandEvent] = []
 
   /// Examines the file at `path`, and seals its edits. Returns `nil` if it is
   /// not under sync.
@@ -43,6 +51,9 @@ struct FormerStore {
           isSameDocument: store.binding.root == binding.root
             && store.binding.document == binding.document)
         try read(store, context)
+        if store.binding.generation == binding.generation {
+          formerGenerations = try StoreRecords(store).formerGenerations()
+        }
         if replaced.isSameDocument, store.binding.generation == binding.generation {
           do {
             try compare(store, with: files, binding, vector)
@@ -81,6 +92,10 @@ struct FormerStore {
     ancestors.clients.removeAll { $0 == store.binding.client }
     ancestors.clients.append(store.binding.client)
     ancestors.lookedThrough = []
+    lives = try records.formerLives()
+    commands = try store.queuedCommands().filter { !$0.isPublished }.map(\.content)
+      .filter(CommandSteps.isForEveryGeneration)
+    events = try store.pendingEvents()
     let incarnations = try store.unannouncedIncarnations()
     gone =
       try records.replaced() + incarnations.filter(\.isAncestorGone).map(\.ancestor)
@@ -103,14 +118,18 @@ struct FormerStore {
     try lost.putBack(by: client, files)
   }
 
-  /// Passes the unsent change sets and the former clients on to a new store of
-  /// the same document: its first synchronization sends the change sets, and
-  /// retires the client.
+  /// Passes what only the former store knows on to a new store of the same
+  /// document: its first synchronization sends the change sets and the commands,
+  /// and retires the client.
   func hand(on store: LocalStore) throws {
     guard replaced.isSameDocument else { return }
     try store.keepReturning(unsent)
     let records = StoreRecords(store)
     try records.keep(ancestors)
     try records.keep(replaced: gone)
+    if !formerGenerations.isEmpty { try records.keep(formerGenerations) }
+    if !lives.isEmpty { try records.keep(lives) }
+    for command in commands { try store.enqueueCommand(command) }
+    try store.queueEvents(events)
   }
 }

@@ -16,6 +16,8 @@ struct LeftBehind: StoreSteps {
   private static let windowCount = 64
 
   let session: SyncSession
+  /// The brake of the synchronization, if it has one.
+  var brake: DeletionBrake?
 
   // MARK: Moving to another generation
 
@@ -24,6 +26,26 @@ struct LeftBehind: StoreSteps {
     beside present: StoreRecords.FormerGeneration
   ) throws -> [StoreRecords.FormerGeneration] {
     try records.formerGenerations().filter { $0.generation != present.generation } + [present]
+  }
+
+  /// Returns the former generations of a store that moves to one that is no
+  /// successor of its own, as far as the document of that one was in them, too.
+  ///
+  /// - Parameters:
+  ///   - line: The generations that the other one has replaced.
+  ///   - vector: The change sets that the other one contains. What the store has
+  ///     of the former generations beyond that is only in its rows, without
+  ///     deletions and without what was added to counters.
+  func shared(
+    with line: [IntegrityKey], containing vector: VersionVector
+  ) throws -> [StoreRecords.FormerGeneration] {
+    try records.formerGenerations().filter { line.contains($0.generation) }.map { former in
+      var shared = former
+      shared.contained = Self.byText(vector.entries.mapValues(\.number))
+      shared.isLookedThrough = false
+      shared.held = nil
+      return shared
+    }
   }
 
   /// Returns what this store knows of its generation, when a generation that
@@ -81,6 +103,16 @@ struct LeftBehind: StoreSteps {
     if ancestors != before { try records.keep(ancestors) }
   }
 
+  /// Scans the folders of all former generations at the next synchronization:
+  /// the device of a client that has not been seen before may have come from
+  /// one of them.
+  func lookAgain() throws {
+    var all = try records.formerGenerations()
+    guard all.contains(where: \.isLookedThrough) else { return }
+    for index in all.indices { all[index].isLookedThrough = false }
+    try records.keep(all)
+  }
+
   // MARK: Scanning
 
   /// Whether there are folders to scan from time to time.
@@ -89,7 +121,8 @@ struct LeftBehind: StoreSteps {
   }
 
   /// Writes the change sets in them again. Unless `isTurn`, scans only folders
-  /// that were never scanned.
+  /// that were never scanned, or that have change sets which are not to be taken
+  /// for now.
   func bring(_ members: Members, isTurn: Bool) throws {
     try bringOfFormerGenerations(isTurn: isTurn)
     try bringOfAncestors(members, isTurn: isTurn)
@@ -99,17 +132,25 @@ struct LeftBehind: StoreSteps {
     let count = try records.formerGenerations().count
     for index in 0..<count {
       var all = try records.formerGenerations()
-      guard isTurn || !all[index].isLookedThrough else { continue }
       let former = all[index]
+      // Earlier builds recorded the present one before the store left it.
+      guard former.generation != binding.generation, isTurn || former.needsLook else { continue }
       let layout = DirectoryLayout.Document(store.binding.document).generation(former.generation)
       let clients = try files.listIfPresent(layout.syncChanges, as: ClientIdentifier.self)
       let reader = LeftBehindReader(
         files, binding: store.binding, generation: former.generation,
         contained: Self.byClient(former.contained), lowestKept: Self.byClient(former.lowestKept),
         limits: Self.byClient(former.cuts))
+      // Without permission, they do not go by and by with later
+      // synchronizations.
+      var held = (former.held ?? []).filter { brake != nil && !$0.deletions.isEmpty }
+      for held in held {
+        reader.hold(
+          SyncReport.Wait(client: held.client, number: held.number, deletions: held.deletions))
+      }
       try reader.look(at: clients)
       func write() throws {
-        try self.write(reader) { contained in
+        held += try self.write(reader, brake: brake) { contained in
           all[index].contained = Self.byText(contained)
           return try StoreRecords.record(of: all)
         }
@@ -122,11 +163,16 @@ struct LeftBehind: StoreSteps {
           from: former.generation)
         if !reader.departed.isEmpty { try write() }
       }
-      session.report.waiting += reader.waiting
-      guard !former.isLookedThrough else { continue }
+      let waiting = reader.waiting
+      session.report.waiting += waiting
+      held.removeAll { held in
+        !waiting.contains { $0.client == held.client && $0.number == held.number }
+      }
       all = try records.formerGenerations()
+      let before = all[index]
       all[index].isLookedThrough = true
-      try records.keep(all)
+      all[index].held = held.isEmpty ? nil : held
+      if all[index] != before { try records.keep(all) }
     }
   }
 
@@ -166,25 +212,53 @@ struct LeftBehind: StoreSteps {
     try records.keep(ancestors)
   }
 
+  /// Writes what can be read, and returns the change sets that are not to be
+  /// taken for now.
+  @discardableResult
   private func write(
-    _ reader: LeftBehindReader,
+    _ reader: LeftBehindReader, brake: DeletionBrake? = nil,
     _ record: ([ClientIdentifier: UInt64]) throws -> [String: [UInt8]?]
-  ) throws {
+  ) throws -> [StoreRecords.HeldChangeSet] {
+    var held: [StoreRecords.HeldChangeSet] = []
     let count = reader.remainingCount
-    guard count > 0 else { return }
+    guard count > 0 else { return held }
     let before = files.counts.bytesRead
     context.begin(.downloading, count: count)
+    var windowCount = Self.windowCount
     while true {
       try context.checkCancellation()
-      let window = try reader.next(
-        Self.windowCount, bytes: context.environment.fetchWindowBytes)
-      guard !window.isEmpty else { break }
-      let count = try store.rewrite(
-        window, records: try record(reader.contained),
+      let position = reader.position
+      let window = try reader.next(windowCount, bytes: context.environment.fetchWindowBytes)
+      guard let first = window.first else { break }
+      let outcome = try store.rewrite(
+        window, brake: brake, records: try record(reader.contained),
         checkCancellation: context.checkCancellation)
       session.held.forget()
-      context.environment.logger.notice(
-        "\(window.count) change sets were left behind, \(count) of them rewritten")
+      switch outcome {
+      case .taken(let count):
+        context.environment.logger.notice(
+          "\(window.count) change sets were left behind, \(count) of them rewritten")
+      case .divided:
+        windowCount = 1
+        reader.goBack(to: position)
+        continue
+      case .refused(let refused):
+        reader.goBack(to: position)
+        let wait = SyncReport.Wait(refused, path: reader.path(of: first))
+        context.environment.logger.error("\(wait)")
+        reader.hold(wait)
+        held.append(
+          StoreRecords.HeldChangeSet(
+            client: refused.client, number: refused.number, deletions: []))
+        continue
+      case .stopped(let deletions):
+        reader.goBack(to: position)
+        let (client, number) = (first.changeSet.header.client, first.changeSet.header.number)
+        reader.hold(SyncReport.Wait(client: client, number: number, deletions: deletions))
+        held.append(
+          StoreRecords.HeldChangeSet(client: client, number: number, deletions: deletions))
+        continue
+      }
       let bytes = files.counts.bytesRead - before
       context.report {
         $0.completedCount = min($0.totalCount, $0.completedCount + window.count)
@@ -193,6 +267,7 @@ struct LeftBehind: StoreSteps {
     }
     // The other change sets wait.
     context.endPhase()
+    return held
   }
 
   private static func byText(_ numbers: [ClientIdentifier: UInt64]) -> [String: UInt64] {

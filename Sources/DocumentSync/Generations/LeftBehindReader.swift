@@ -5,7 +5,7 @@ import SyncStore
 /// Reads the change sets beyond the known ones in some clients' folders, in
 /// causal order.
 final class LeftBehindReader {
-  private struct Folder {
+  fileprivate struct Folder {
     var claims: [UInt64: [ChangeSetName]] = [:]
     var segments: [SegmentName] = []
     /// The hash of the last change set that was read.
@@ -16,15 +16,23 @@ final class LeftBehindReader {
     var wait: SyncReport.Wait?
   }
 
+  /// How far the folders are read.
+  struct Position {
+    fileprivate var folders: [ClientIdentifier: Folder] = [:]
+    /// By client, the number up to which everything is known or was read.
+    fileprivate(set) var contained: [ClientIdentifier: UInt64]
+  }
+
   private let files: SharedFiles
   private let layout: DirectoryLayout.Generation
   private let reader: ChangeFileReader
   private let lowestKept: [ClientIdentifier: UInt64]
   private let limits: [ClientIdentifier: UInt64]
-  private var folders: [ClientIdentifier: Folder] = [:]
+  private(set) var position: Position
+  /// Change sets that are not to be taken for now, by author. Its later ones
+  /// wait for them.
+  private var holds: [ClientIdentifier: SyncReport.Wait] = [:]
 
-  /// By client, the number up to which everything is known or was read.
-  private(set) var contained: [ClientIdentifier: UInt64]
   /// Clients whose change sets are not awaited.
   var departed: Set<ClientIdentifier> = []
 
@@ -38,7 +46,7 @@ final class LeftBehindReader {
     limits: [ClientIdentifier: UInt64]
   ) {
     self.files = files
-    self.contained = contained
+    position = Position(contained: contained)
     self.lowestKept = lowestKept
     self.limits = limits
     layout = DirectoryLayout.Document(binding.document).generation(generation)
@@ -49,6 +57,24 @@ final class LeftBehindReader {
       files, header: header, layout: layout,
       segments: SegmentReader(files, header: header, layout: layout))
   }
+
+  private var folders: [ClientIdentifier: Folder] { position.folders }
+  /// By client, the number up to which everything is known or was read.
+  var contained: [ClientIdentifier: UInt64] { position.contained }
+
+  /// Goes back to where the reader was before it read change sets that were not
+  /// taken.
+  func goBack(to position: Position) { self.position = position }
+
+  /// Returns the path of a change set's file, as it is if no segment has it.
+  func path(of received: ReceivedChangeSet) -> RelativePath {
+    let header = received.changeSet.header
+    let name = ChangeSetName(number: header.number, hash: HashFragment(received.hash))
+    return layout.path(of: name, by: header.client)
+  }
+
+  /// Leaves a change set, and the later ones of its author, where they are.
+  func hold(_ wait: SyncReport.Wait) { holds[wait.client] = wait }
 
   func look(at clients: [ClientIdentifier]) throws {
     for client in clients {
@@ -61,7 +87,7 @@ final class LeftBehindReader {
         case .segment(let name): folder.segments.append(name)
         }
       }
-      if !folder.claims.isEmpty || !folder.segments.isEmpty { folders[client] = folder }
+      if !folder.claims.isEmpty || !folder.segments.isEmpty { position.folders[client] = folder }
     }
   }
 
@@ -86,8 +112,8 @@ final class LeftBehindReader {
 
   /// Returns the next change sets, each after those that it depends on; none if
   /// no more can be read.
-  func next(_ count: Int, bytes: Int) throws -> [SyncChangeSet] {
-    var found: [SyncChangeSet] = []
+  func next(_ count: Int, bytes: Int) throws -> [ReceivedChangeSet] {
+    var found: [ReceivedChangeSet] = []
     var size = 0
     var isStuck = false
     while !isStuck {
@@ -96,11 +122,11 @@ final class LeftBehindReader {
         while found.count < count, size < bytes, let next = try next(of: client),
           missing(next.changeSet).isEmpty
         {
-          found.append(next.changeSet)
+          found.append(next)
           size += max(next.bytes.count, next.changeSet.byteCount)
-          contained[client] = next.changeSet.header.number
-          folders[client]?.last = next.hash
-          folders[client]?.next = nil
+          position.contained[client] = next.changeSet.header.number
+          position.folders[client]?.last = next.hash
+          position.folders[client]?.next = nil
           isStuck = false
         }
       }
@@ -113,6 +139,7 @@ final class LeftBehindReader {
   var waiting: [SyncReport.Wait] {
     folders.sorted { $0.key < $1.key }.compactMap { client, folder in
       guard let next = folder.next else { return folder.wait }
+      if isHeld(next) { return holds[client] }
       let missing = missing(next.changeSet).sorted { $0.key < $1.key }
         .map { "change set \($0.value) of \($0.key)" }
       return SyncReport.Wait(
@@ -134,6 +161,17 @@ final class LeftBehindReader {
   }
 
   private func next(of client: ClientIdentifier) throws -> ReceivedChangeSet? {
+    guard let next = try read(of: client), !isHeld(next) else { return nil }
+    return next
+  }
+
+  private func isHeld(_ received: ReceivedChangeSet) -> Bool {
+    let header = received.changeSet.header
+    return holds[header.client].map { $0.number <= header.number } ?? false
+  }
+
+  /// Returns the next change set of a client if it can be read.
+  private func read(of client: ClientIdentifier) throws -> ReceivedChangeSet? {
     guard var folder = folders[client] else { return nil }
     if let next = folder.next { return next }
     var number = (contained[client] ?? 0) + 1
@@ -160,7 +198,7 @@ final class LeftBehindReader {
       HashFragment($0.hash).description < HashFragment($1.hash).description
     }
     folder.wait = folder.next == nil ? outcome?.failure : nil
-    folders[client] = folder
+    position.folders[client] = folder
     return folder.next
   }
 }

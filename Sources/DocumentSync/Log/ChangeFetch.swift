@@ -324,9 +324,7 @@ final class ChangeFetch: StoreSteps {
   private func refuse(_ refused: RefusedChangeSet) {
     blocked.insert(refused.client)
     let name = ChangeSetName(number: refused.number, hash: HashFragment(refused.hash))
-    wait(
-      refused.client, refused.number, SyncReport.Wait.Reason(refused.reason), refused.message,
-      path: layout.path(of: name, by: refused.client))
+    note(SyncReport.Wait(refused, path: layout.path(of: name, by: refused.client)))
     context.environment.logger.error(
       "change set \(refused.number) of \(refused.client): \(refused.message)")
   }

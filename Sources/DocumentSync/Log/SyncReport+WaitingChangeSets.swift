@@ -1,19 +1,37 @@
+import SyncDirectory
 import SyncModel
 import SyncStore
 
 extension SyncReport.Wait {
   /// Creates a wait for a change set that the store holds and cannot apply.
   init(_ waiting: StoreStatus.WaitingChangeSet) {
-    guard waiting.missing.isEmpty, let first = waiting.deletions.first else {
+    guard waiting.missing.isEmpty, !waiting.deletions.isEmpty else {
       self.init(waitingForOthers: waiting)
       return
     }
-    let others = waiting.deletions.count - 1
+    self.init(client: waiting.client, number: waiting.number, deletions: waiting.deletions)
+  }
+
+  /// Creates a wait for a change set that deletes too many rows.
+  init(
+    client: ClientIdentifier, number: UInt64, deletions: [StoreStatus.WaitingChangeSet.Deletions]
+  ) {
+    let others = deletions.count - 1
+    let first = deletions.first.map {
+      "deletes \($0.deletedCount) of \($0.rowCount) rows of “\($0.table)”"
+    }
     self.init(
-      client: waiting.client, number: waiting.number, reason: .manyDeletions,
-      message: "deletes \(first.deletedCount) of \(first.rowCount) rows of “\(first.table)”"
-        + (others == 0 ? "" : ", and rows of \(others) other \(others == 1 ? "table" : "tables")")
+      client: client, number: number, reason: .manyDeletions,
+      message: (first ?? "deletes many rows")
+        + (others > 0 ? ", and rows of \(others) other \(others == 1 ? "table" : "tables")" : "")
         + ", and waits until you allow that")
+  }
+
+  /// Creates a wait for a change set that the store refused.
+  init(_ refused: RefusedChangeSet, path: RelativePath) {
+    self.init(
+      client: refused.client, number: refused.number, reason: Reason(refused.reason),
+      message: refused.message, path: path.description)
   }
 
   private init(waitingForOthers waiting: StoreStatus.WaitingChangeSet) {

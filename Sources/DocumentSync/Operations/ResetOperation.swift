@@ -55,8 +55,8 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     guard let reset else { return }
     try checkCancellation()
     let leftBehind = LeftBehind(session: session)
-    try records.keep(
-      leftBehind.formerGenerations(beside: try leftBehind.present(containing: store.vector())))
+    let former = try leftBehind.formerGenerations(
+      beside: leftBehind.present(containing: store.vector()))
     var binding = store.binding
     binding.ancestor = binding.client
     binding.client = .random(using: &generator)
@@ -67,7 +67,8 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
       document: binding.document)
     try FormerLives(session: session).noteLeaving()
     try store.beginAgain(
-      as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true,
+      as: binding, forgetting: StoreRecords.ofOneGeneration,
+      setting: StoreRecords.record(of: former), keepsNumbers: true,
       keepsCommand: CommandSteps.isForEveryGeneration)
   }
 }

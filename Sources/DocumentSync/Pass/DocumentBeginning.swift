@@ -62,7 +62,8 @@ struct DocumentBeginning: StoreSteps {
     // After an interruption, the directory may be empty, or another one.
     _ = try ApplicationSteps(files).require(binding.application)
     _ = try DocumentSteps(files).create(
-      binding, description: descriptions.document ?? binding.documentIdentifier,
+      binding, after: try records.formerGenerations().last?.generation,
+      description: descriptions.document ?? binding.documentIdentifier,
       userInfo: descriptions.documentInfo)
     do {
       try WholeStoreUpload(

@@ -62,11 +62,13 @@ struct RebootstrapStep: StoreSteps {
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
       let leftBehind = LeftBehind(session: session)
-      let former = try generation.flatMap { _ in
-        isStranger
-          ? nil
-          : try leftBehind.formerGenerations(
-            beside: try leftBehind.present(containing: checked.header.vector))
+      let former = try generation.map { generation in
+        try isStranger
+          ? leftBehind.shared(
+            with: DocumentSteps(files).predecessors(of: generation),
+            containing: checked.header.vector)
+          : leftBehind.formerGenerations(
+            beside: leftBehind.present(containing: checked.header.vector))
       }
       let records = try StoreRecords.rebootstrapped(
         from: checked.header, found: checked.found, by: client,

@@ -108,7 +108,11 @@ extension SyncPass {
   func listMarkers() throws -> Found {
     let markers = MarkerSteps(session: session)
     let listing = try markers.list()
+    let known = try records.seenMarkers()
     let seen = try markers.seen(listing)
+    if seen.keys.contains(where: { known[$0] == nil }) {
+      try LeftBehind(session: session).lookAgain()
+    }
     if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
       // A store may never have seen a marker of a client that is gone by now.
       // It finds the client's files through the markers of others: its commands
@@ -143,15 +147,17 @@ extension SyncPass {
   }
 
   /// Plans which change sets of others to fetch.
-  func planFetch(_ found: Found, _ members: Members) throws -> ChangeFetch {
+  func planFetch(
+    _ found: Found, _ members: Members, _ brake: DeletionBrake?
+  ) throws -> ChangeFetch {
     try ChangeFetch(
-      session, heads: try heads(found.seen), cuts: members.cuts, brake: brake(),
+      session, heads: try heads(found.seen), cuts: members.cuts, brake: brake,
       lowestKept: { try found.lowest.kept(of: $0).changeSets })
   }
 
   /// Returns the brake of this pass. There is none before a device that has joined publishes its first
   /// marker: it has none of the rows. A store that goes on as another client has had them.
-  private func brake() throws -> DeletionBrake? {
+  func brake() throws -> DeletionBrake? {
     guard !allowsDeletions, let share = context.environment.deletionLimit,
       try records.ownMarker() != nil || store.binding.ancestor != nil
     else { return nil }

@@ -27,6 +27,8 @@ extension SyncPass {
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
         try RemakeSteps(session: session).run()
+        try processLastCommands()
+        try checkFormerRemoval()
         try FormerLives(session: session).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error

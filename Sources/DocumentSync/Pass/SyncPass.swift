@@ -77,14 +77,15 @@ struct SyncPass: StoreSteps, Sendable {
     let mustShow = try checkMembership(members, found.listing, incarnations)
     try MemberSteps(session: session).forgetUnwanted(members, state)
     try removeUnfinished()
-    let fetch = try planFetch(found, members)
+    let brake = try brake()
+    let fetch = try planFetch(found, members, brake)
     let turn = try takeTurn(fetch, members, state, found.listing)
     try announce(incarnations)
     if half != .sending {
       try fetch.run()
       if mendsGaps { try mendGap(of: fetch, found) }
       // By now, the change sets of others have brought what those have found.
-      try LeftBehind(session: session).bring(
+      try LeftBehind(session: session, brake: brake).bring(
         members, isTurn: scansFormerGenerations || turn.scansFormerGenerations)
     }
     return Fetched(

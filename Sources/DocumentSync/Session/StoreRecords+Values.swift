@@ -91,6 +91,21 @@ extension StoreRecords {
     var cuts: [String: UInt64]
     /// Whether its folder was scanned.
     var isLookedThrough = false
+    /// The change sets that were found and not taken; earlier builds kept none.
+    var held: [HeldChangeSet]?
+
+    /// Whether to scan its folder although it is not its turn.
+    var needsLook: Bool { !isLookedThrough || held?.isEmpty == false }
+  }
+
+  /// A change set of a former generation that is not to be taken for now. The
+  /// later ones of its author wait for it.
+  struct HeldChangeSet: Codable, Hashable {
+    /// Its author.
+    var client: ClientIdentifier
+    var number: UInt64
+    /// The tables of which it deletes too many rows; none if it was refused.
+    var deletions: [StoreStatus.WaitingChangeSet.Deletions]
   }
 
   /// The clients of this generation that this store was before.

@@ -79,7 +79,13 @@ extension StoreRecords.Absence: StoredValue {
 
 extension StoreRecords.FormerGeneration: StoredValue {
   /// ``lowestKept`` and ``cuts`` are only compared: they come from markers.
-  func checkNumbers() throws { try contained.checkNumbers() }
+  func checkNumbers() throws {
+    try contained.checkNumbers()
+    for held in held ?? [] {
+      try StoredNumbers.check("number", held.number)
+      for deletions in held.deletions { try deletions.checkNumbers() }
+    }
+  }
 }
 
 extension StoreRecords.Ancestors: StoredValue {

@@ -77,17 +77,18 @@ struct FormerLives: StoreSteps {
       let members = Set(life.members).union(markers.map(\.client)).subtracting(life.retired)
         .subtracting([life.client])
       leftovers.missing = members.subtracting(Self.arrived(current, members, clients)).min()
-      try add(
-        life.client, layout, markers.filter { $0.client == life.client }, through: .max,
-        to: &leftovers)
       let contained = try records.formerGenerations().first {
         $0.generation == life.generation
       }?.contained
+      func last(_ client: String) -> UInt64? { contained.map { $0[client] ?? 0 } }
+      try add(
+        life.client, layout, markers.filter { $0.client == life.client },
+        through: last(life.client.description) ?? .max, to: &leftovers)
       for (text, cut) in life.clearing.sorted(by: { $0.key < $1.key }) {
         guard let client = ClientIdentifier(text) else { continue }
         try add(
           client, layout, markers.filter { $0.client == client },
-          through: max(cut, contained?[text] ?? 0), to: &leftovers)
+          through: last(text) ?? cut, to: &leftovers)
       }
       leftovers.folders += [
         layout.syncChanges, layout.syncCommands, layout.wholeStores, layout.recentSyncs,

@@ -8,13 +8,24 @@ struct ChangeSetFault: Error {
   let item: PendingChangeSets.Item
   /// Whether it was the only one in the transaction, so that it is the cause.
   let isAlone: Bool
-  private let reason: RefusedChangeSet.Reason
-  private let message: String
+  /// What the report says of it if it is the cause.
+  let refusal: RefusedChangeSet
 
   /// Creates a fault from an error; returns `nil` if the error does not concern the change set.
   init?(_ error: any Error, in item: PendingChangeSets.Item, isAlone: Bool) {
+    guard let refusal = RefusedChangeSet(error, of: item.header, hash: item.hash) else {
+      return nil
+    }
     self.item = item
     self.isAlone = isAlone
+    self.refusal = refusal
+  }
+}
+
+extension RefusedChangeSet {
+  /// Creates a refusal from an error; returns `nil` if the error does not concern the change set.
+  init?(_ error: any Error, of header: SyncChangeSet.Header, hash: ContentHash) {
+    (client, number, self.hash) = (header.client, header.number, hash)
     switch error {
     case let error as StoreError:
       switch error.code {
@@ -39,10 +50,4 @@ struct ChangeSetFault: Error {
   private static let codes: [ResultCode] = [
     .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
   ]
-
-  var refusal: RefusedChangeSet {
-    RefusedChangeSet(
-      client: item.header.client, number: item.header.number, hash: item.hash, reason: reason,
-      message: message)
-  }
 }

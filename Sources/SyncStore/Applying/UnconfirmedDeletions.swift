@@ -27,10 +27,15 @@ struct UnconfirmedDeletions: Codable {
 
 extension UnconfirmedDeletions: StoredValue {
   func checkNumbers() throws {
-    for deletions in changeSets.flatMap(\.tables) {
-      try StoredNumbers.check("deletedCount", count: deletions.deletedCount, from: 1)
-      try StoredNumbers.check("rowCount", count: deletions.rowCount, from: 1)
-    }
+    for deletions in changeSets.flatMap(\.tables) { try deletions.checkNumbers() }
+  }
+}
+
+extension StoreStatus.WaitingChangeSet.Deletions {
+  /// Throws unless the counts are counts of rows.
+  package func checkNumbers() throws {
+    try StoredNumbers.check("deletedCount", count: deletedCount, from: 1)
+    try StoredNumbers.check("rowCount", count: rowCount, from: 1)
   }
 }
 

@@ -97,9 +97,9 @@ extension LocalStore {
     try write { session in
       let returning = try session.returning()
       guard !returning.isEmpty else { return 0 }
-      _ = try rewrite(
-        returning.map { try ChangeSetCodec.decode($0.bytes) }, isOwn: true, session,
-        checkCancellation)
+      try store.seal(session, checkCancellation: checkCancellation)
+      _ = try rewriting(session, checkCancellation)
+        .write(returning.map { try ChangeSetCodec.decode($0.bytes) }, isOwn: true)
       try session.forgetReturning()
       return returning.count
     }
@@ -112,32 +112,48 @@ extension LocalStore {
   /// Skips a change set if this store has all its changes already, in whichever way they came: if
   /// several devices find the same files, one of them rewrites them.
   ///
-  /// - Parameters:
-  ///   - changeSets: In causal order.
-  ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
+  /// If one of them is not to be taken for now, none is: ``RewriteOutcome`` says what to do.
   ///
-  /// Returns how many were written.
+  /// - Parameters:
+  ///   - received: In causal order.
+  ///   - brake: The brake of the synchronization; `nil` for change sets of this store.
+  ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
   @discardableResult
   package func rewrite(
-    _ changeSets: [SyncChangeSet], records: [String: [UInt8]?] = [:],
-    checkCancellation: @escaping () throws -> Void = {}
-  ) throws -> Int {
-    try write { session in
-      let count = try rewrite(changeSets, isOwn: false, session, checkCancellation)
-      try session.records.write(records)
-      return count
+    _ received: [ReceivedChangeSet], brake: DeletionBrake? = nil,
+    records: [String: [UInt8]?] = [:], checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> RewriteOutcome {
+    do {
+      return try write { session in
+        if let brake, brake.mayStop(received) {
+          guard received.count == 1 else { return .divided }
+          let stopped = try brake.weigh(received, session).flatMap(\.tables)
+          guard stopped.isEmpty else { return .stopped(stopped) }
+        }
+        try store.seal(session, checkCancellation: checkCancellation)
+        let count: Int
+        do {
+          count = try rewriting(session, checkCancellation)
+            .write(received.map(\.changeSet), isOwn: false)
+        } catch {
+          throw received.last.flatMap {
+            RefusedChangeSet(error, of: $0.changeSet.header, hash: $0.hash)
+          } ?? error
+        }
+        try session.records.write(records)
+        return .taken(writtenCount: count)
+      }
+    } catch let refused as RefusedChangeSet {
+      return received.count == 1 ? .refused(refused) : .divided
     }
   }
 
-  private func rewrite(
-    _ changeSets: [SyncChangeSet], isOwn: Bool, _ session: StoreSession,
-    _ checkCancellation: @escaping () throws -> Void
-  ) throws -> Int {
-    try store.seal(session, checkCancellation: checkCancellation)
-    return try RewrittenChangeSets(
+  private func rewriting(
+    _ session: StoreSession, _ checkCancellation: @escaping () throws -> Void
+  ) -> RewrittenChangeSets {
+    RewrittenChangeSets(
       session: session, binding: binding, clockTolerance: options.clockTolerance,
-      checkCancellation: checkCancellation
-    ).write(changeSets, isOwn: isOwn)
+      checkCancellation: checkCancellation)
   }
 
   // MARK: - Another generation
@@ -153,12 +169,14 @@ extension LocalStore {
   /// - Parameters:
   ///   - binding: The store's binding from now on. Its client must be new.
   ///   - records: The keys of the records to remove (``record(_:)``).
+  ///   - new: Records to set in the same transaction.
   ///   - keepsNumbers: Whether the applied change sets still count as applied, so that a device
   ///     that comes over from the old generation knows which of its change sets are here. Otherwise
   ///     all clients begin with none.
   ///   - keepsCommand: Returns whether the new client sends an unsent command with this content.
   package func beginAgain(
-    as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false,
+    as binding: StoreBinding, forgetting records: [String], setting new: [String: [UInt8]?] = [:],
+    keepsNumbers: Bool = false,
     keepsCommand: (_ content: [UInt8]) throws -> Bool = { _ in false }
   ) throws {
     let (configuration, former) = (configuration, self.binding.client)
@@ -167,9 +185,11 @@ extension LocalStore {
       let isForgotten = try MisidentifiedTables(session.schema).forget(session.database)
       let session =
         try isForgotten ? store.renewedSession(session.database, continuing: session) : session
-      return try store.identity(session.database).beginGeneration(
+      let token = try store.identity(session.database).beginGeneration(
         binding, configuration, session, forgetting: records, keepsNumbers: keepsNumbers,
         keepsCommand: keepsCommand)
+      try session.records.write(new)
+      return token
     }
     store.adopt(binding)
     try options.keep(token, of: binding.client)
@@ -177,7 +197,7 @@ extension LocalStore {
   }
 
   /// Throws if the store has tables whose rows other devices may show beside rows to which they do
-  /// not belong: see ``beginAgain(as:forgetting:keepsNumbers:keepsCommand:)``.
+  /// not belong: see ``beginAgain(as:forgetting:setting:keepsNumbers:keepsCommand:)``.
   package func checkIdentities() throws {
     try read { try MisidentifiedTables($0.schema).check(path) }
   }

@@ -196,6 +196,13 @@ extension LocalStore {
     try read { try $0.events.all() }
   }
 
+  /// Adds the commands that another store of the document has queued. Skips those that were queued
+  /// before.
+  package func queueEvents(_ events: [CommandEvent]) throws {
+    guard !events.isEmpty else { return }
+    try write { try $0.events.add(events) }
+  }
+
   /// Removes a command from the queue, durably. Idempotent.
   package func acknowledgeEvent(of client: ClientIdentifier, number: UInt64) throws {
     try write { try $0.events.remove(number, of: client) }

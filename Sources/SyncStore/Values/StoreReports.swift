@@ -112,8 +112,20 @@ package struct ApplyReport: Hashable, Sendable {
   package init() {}
 }
 
+/// What came of rewriting change sets as those of this store's client.
+package enum RewriteOutcome: Hashable, Sendable {
+  /// The store has their changes. So many were written: it had those of the others before.
+  case taken(writtenCount: Int)
+  /// None was taken. Rewrite them one by one: at least one of them is not to be taken for now.
+  case divided
+  /// The only one cannot be applied, and was not taken.
+  case refused(RefusedChangeSet)
+  /// The only one deletes too many rows of some tables, and was not taken.
+  case stopped([StoreStatus.WaitingChangeSet.Deletions])
+}
+
 /// A change set that cannot be applied.
-package struct RefusedChangeSet: Hashable, Sendable {
+package struct RefusedChangeSet: Error, Hashable {
   /// The reason why a change set is refused.
   package enum Reason: Hashable, Sendable {
     /// It belongs to another document or generation.
