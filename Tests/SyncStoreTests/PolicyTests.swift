@@ -433,4 +433,31 @@ extension Device {
     }
     Issue.record("not at rest after 6 rounds, seed \(seed)")
   }
+
+  /// The columns of one register are shown as one device wrote them, also if the other one has
+  /// changed them in two change sets that arrive together.
+  @Test func aRegisterThatWinsIsWhole() throws {
+    var configuration = StoreConfiguration()
+    configuration.mergeTypes = ["span": .wholeRow]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE span (id TEXT PRIMARY KEY, first INTEGER, last INTEGER, CHECK (first <= last));
+      INSERT INTO span VALUES ('x', 1, 9);
+      """, configuration: configuration)
+    try devices[1].setPolicy(.localWins)
+    try devices[1].setClock(offset: -100)
+    try devices[1].run("UPDATE span SET first = 5")
+    try devices[0].run("UPDATE span SET first = 2")
+    _ = try devices[0].outgoing()
+    try devices[0].run("UPDATE span SET last = 3")
+    try devices[1].receive(from: devices[0])
+    try converge(devices, "SELECT first, last FROM span", ["5|9"])
+    // What has lost is in the journal.
+    let lost = try devices[1].store.conflicts().filter { $0.rule == .localWins }
+      .flatMap { $0.remote.cells ?? [] }
+    #expect(lost.map(\.column).sorted() == ["first", "last"])
+    #expect(lost.contains { $0.value == .integer(3) })
+    try expectSound(devices)
+  }
 }

@@ -126,6 +126,7 @@ struct PolicyDecisions {
 
   private func decide(_ group: [ConflictRecorder.CellDecision]) throws {
     var outcomes: [(outcome: Conflict.Outcome, message: String?)] = []
+    var lost: [Lost] = []
     // If the row is not shown, that takes precedence.
     guard let row = group.first?.cell.row, try shown.contains(row) else { return }
     let refusal = try refusal {
@@ -142,10 +143,11 @@ struct PolicyDecisions {
             : wanted == decision.remote.value
               ? (.remote, message) : (.other, message ?? "The function chose another value."))
       }
+      lost = try others(of: group)
       try checkSize(
         cells.map(\.value), of: row,
         unless: [group.map(\.local), group.map(\.remote.value), remotes])
-      try edits.set(cells, of: row)
+      try edits.set(cells + lost.map { ($0.column, $0.own) }, of: row)
       for (index, decision) in group.enumerated() {
         guard case .resolve = decision.policy else { continue }
         try check(cells[index].value, for: decision, remotes[index])
@@ -157,6 +159,38 @@ struct PolicyDecisions {
         entry.outcome = outcomes[index].outcome
         entry.message = outcomes[index].message
       }
+    }
+    if refusal == nil, let number = group.first?.number { try note(lost, of: row, like: number) }
+  }
+
+  /// A cell of a register that has got a value without a conflict, and gets this device's value again.
+  private struct Lost {
+    var column: Int
+    var own: Value
+    var remote: (value: Value, stamp: LocalStamp)
+  }
+
+  /// Returns what this device had in the other columns of a register, if it wins: only all of its
+  /// values together are a state that it has shown.
+  private func others(of group: [ConflictRecorder.CellDecision]) throws -> [Lost] {
+    guard let first = group.first, group.allSatisfy({ $0.policy == .localWins }) else { return [] }
+    return try first.others.compactMap { column, own in
+      guard !group.contains(where: { $0.cell.column == column }),
+        let current = try shown.cell(CellKey(row: first.cell.row, column: column)),
+        current.value != own
+      else { return nil }
+      return Lost(column: column, own: own, remote: current)
+    }
+  }
+
+  private func note(_ lost: [Lost], of row: RowKey, like number: Int64) throws {
+    let key = try session.conflicts.journal.entry(number)?.key ?? []
+    for cell in lost {
+      try session.conflicts.addSettled(
+        ConflictJournal.Entry(
+          kind: .cell, row: row, column: cell.column, rule: .localWins, outcome: .local,
+          localStamp: nil, remoteStamp: cell.remote.stamp, key: key,
+          local: [(cell.column, cell.own)], remote: [(cell.column, cell.remote.value)]))
     }
   }
 

@@ -142,8 +142,16 @@ struct MergedConflicts {
     recorder.decisions.append(
       ConflictRecorder.CellDecision(
         cell: cell, policy: policy, number: try recorder.add(entry), base: entry.base,
-        local: local.value,
-        remote: remote))
+        local: local.value, remote: remote, others: isReturning ? [] : others(of: cell, in: row)))
+  }
+
+  private func others(of cell: CellKey, in row: WorkingRow) -> [(column: Int, value: Value)] {
+    let table = session.schema[row.key.table]
+    guard let register = table.registers[cell.column] else { return [] }
+    return table.cellPositions.compactMap { column in
+      guard column != cell.column, register.contains(column) else { return nil }
+      return row.values[column].map { (column, $0) }
+    }
   }
 
   private func noteDeletion(_ change: WorkingSet.Change, _ row: WorkingRow) throws {

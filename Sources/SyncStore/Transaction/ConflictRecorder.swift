@@ -37,6 +37,9 @@ final class ConflictRecorder {
     var local: Value
     /// The newest value that has arrived and is in conflict.
     var remote: (value: Value, stamp: LocalStamp)
+    /// What this device had in the other columns of the register. A later change may give them
+    /// values that are in no conflict, since an earlier one has taken over what was here.
+    var others: [(column: Int, value: Value)] = []
   }
 
   /// A change because of which a policy brings a row back.
