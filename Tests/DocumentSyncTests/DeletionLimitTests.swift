@@ -219,4 +219,25 @@ import Testing
     try fleet.expectEqual()
     #expect(try fleet[0].notes().count == 51)
   }
+
+  /// A store that takes its place waits as well.
+  @Test func aStoreThatReplacesOneAfterAResetKeepsWhatWaits() async throws {
+    var fleet = try await fleet(2)
+    try delete(0..<150, fleet[1])
+    try await fleet[1].synchronize()
+    expectWaiting(try await fleet[0].synchronize())
+    try await fleet[0].reset()
+    expectWaiting(try await fleet[0].synchronize())
+    try await fleet[0].close()
+    fleet.replace(
+      0,
+      with: try await DocumentSyncManager.join(
+        storeAt: fleet.scratch.store("0"), directory: fleet.directories[0],
+        existing: .replaceKeepingBackup,
+        options: .init(client: "again", environment: fleet.environment)))
+    for _ in 0..<3 { expectWaiting(try await fleet[0].synchronize()) }
+    #expect(try fleet[0].notes().count == 200)
+    #expect(try await fleet[0].synchronize(allowingDeletions: true).waiting.isEmpty)
+    #expect(try fleet[0].notes().count == 50)
+  }
 }

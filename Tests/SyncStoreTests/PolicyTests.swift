@@ -438,7 +438,7 @@ extension Device {
   /// changed them in two change sets that arrive together.
   @Test func aRegisterThatWinsIsWhole() throws {
     var configuration = StoreConfiguration()
-    configuration.mergeTypes = ["span": .wholeRow]
+    configuration.tableMergeTypes = ["span": .wholeRow]
     let devices = try scratch.devices(
       2,
       """

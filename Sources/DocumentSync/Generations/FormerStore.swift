@@ -1,4 +1,5 @@
 import Foundation
+import SyncDirectory
 import SyncModel
 import SyncStore
 
@@ -50,7 +51,7 @@ struct FormerStore {
           directory: store.binding.directory,
           isSameDocument: store.binding.root == binding.root
             && store.binding.document == binding.document)
-        try read(store, context)
+        try read(store, files)
         if store.binding.generation == binding.generation {
           formerGenerations = try StoreRecords(store).formerGenerations()
         }
@@ -83,8 +84,8 @@ struct FormerStore {
     ![.busy, .newerFormat, .notWritable, .noSpace].contains(code)
   }
 
-  private mutating func read(_ store: LocalStore, _ context: OperationContext) throws {
-    let records = StoreRecords(store)
+  private mutating func read(_ store: LocalStore, _ files: SharedFiles) throws {
+    let (records, context) = (StoreRecords(store), files.context)
     unsent = try store.unsentChangeSets(checkCancellation: context.checkCancellation)
     replaced.unsentChangeSets = unsent.count
     replaced.heldEdits = try store.heldEdits().count
@@ -93,8 +94,16 @@ struct FormerStore {
     ancestors.clients.append(store.binding.client)
     ancestors.lookedThrough = []
     lives = try records.formerLives()
-    commands = try store.queuedCommands().filter { !$0.isPublished }.map(\.content)
-      .filter(CommandSteps.isForEveryGeneration)
+    let layout = DirectoryLayout.Document(store.binding.document)
+      .generation(store.binding.generation)
+    // An interrupted synchronization may have sent some without noting it.
+    let sent = Set(
+      try files.listIfPresent(
+        layout.syncCommands(of: store.binding.client), as: CommandName.self
+      ).map(\.number))
+    commands = try store.queuedCommands()
+      .filter { !$0.isPublished && !($0.sealed.map { sent.contains($0.number) } ?? false) }
+      .map(\.content).filter(CommandSteps.isForEveryGeneration)
     events = try store.pendingEvents()
     let incarnations = try store.unannouncedIncarnations()
     gone =

@@ -142,8 +142,11 @@ struct LeftBehind: StoreSteps {
         contained: Self.byClient(former.contained), lowestKept: Self.byClient(former.lowestKept),
         limits: Self.byClient(former.cuts))
       // Without permission, they do not go by and by with later
-      // synchronizations.
-      var held = (former.held ?? []).filter { brake != nil && !$0.deletions.isEmpty }
+      // synchronizations. One with permission may have been interrupted.
+      var held = (former.held ?? []).filter {
+        brake != nil && !$0.deletions.isEmpty
+          && $0.number > former.contained[$0.client.description] ?? 0
+      }
       for held in held {
         reader.hold(
           SyncReport.Wait(client: held.client, number: held.number, deletions: held.deletions))
@@ -208,6 +211,8 @@ struct LeftBehind: StoreSteps {
     session.report.waiting += reader.waiting
     let new = wanted.filter { !ancestors.lookedThrough.contains($0) }
     guard !new.isEmpty else { return }
+    // What was not taken is not contained.
+    ancestors = try records.ancestors()
     ancestors.lookedThrough += new
     try records.keep(ancestors)
   }

@@ -44,7 +44,12 @@ struct MarkerSteps: StoreSteps {
 
   /// Returns the newest markers of the others that were seen, now or before;
   /// records the new ones.
-  func seen(_ listing: Listing) throws -> [ClientIdentifier: StoreRecords.SeenMarker] {
+  ///
+  /// - Parameter onNewClient: Called if there is one of a client that has not
+  ///   been seen before.
+  func seen(
+    _ listing: Listing, onNewClient: () throws -> Void = {}
+  ) throws -> [ClientIdentifier: StoreRecords.SeenMarker] {
     let before = try records.seenMarkers()
     var seen = before
     for (client, name) in listing.newest {
@@ -55,6 +60,7 @@ struct MarkerSteps: StoreSteps {
         revision: name.revision, changeHead: max(name.changeHead, known?.changeHead ?? 0),
         commandHead: max(name.commandHead, known?.commandHead ?? 0))
     }
+    if seen.count > before.count { try onNewClient() }
     if seen != before { try records.keep(seen) }
     return seen
   }

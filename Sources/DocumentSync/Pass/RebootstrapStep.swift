@@ -57,19 +57,13 @@ struct RebootstrapStep: StoreSteps {
           try self.records.keep(
             unsound: (try self.records.unsound() + paths).suffix(Self.greatestMemory))
         }, where: isWanted)
+      let former = try generation.map {
+        try formerGenerations(beyond: checked.header.vector, in: $0, reason, isStranger)
+      }
       let isStranger =
         try isStranger || (generation != nil && isCleared(beyond: checked.header.vector))
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
-      let leftBehind = LeftBehind(session: session)
-      let former = try generation.map { generation in
-        try isStranger
-          ? leftBehind.shared(
-            with: DocumentSteps(files).predecessors(of: generation),
-            containing: checked.header.vector)
-          : leftBehind.formerGenerations(
-            beside: leftBehind.present(containing: checked.header.vector))
-      }
       let records = try StoreRecords.rebootstrapped(
         from: checked.header, found: checked.found, by: client,
         keeping: generation == nil ? records.wholeStores() : nil, former: former,
@@ -104,6 +98,22 @@ struct RebootstrapStep: StoreSteps {
       try siblings.removeAll()
       throw error
     }
+  }
+
+  /// Returns the former generations of the store once it has moved to another one.
+  private func formerGenerations(
+    beyond vector: VersionVector, in generation: GenerationFile,
+    _ reason: SyncReport.Rebootstrap.Reason, _ isStranger: Bool
+  ) throws -> [StoreRecords.FormerGeneration] {
+    let leftBehind = LeftBehind(session: session)
+    guard isStranger else {
+      return try leftBehind.formerGenerations(beside: leftBehind.present(containing: vector))
+    }
+    // A document that was created again may have other identities, and does not know the clients
+    // of the deleted one.
+    guard reason != .begunAgain else { return [] }
+    return try leftBehind.shared(
+      with: DocumentSteps(files).predecessors(of: generation), containing: vector)
   }
 
   /// Makes a whole store with all change sets since its upload, and with the

@@ -108,11 +108,8 @@ extension SyncPass {
   func listMarkers() throws -> Found {
     let markers = MarkerSteps(session: session)
     let listing = try markers.list()
-    let known = try records.seenMarkers()
-    let seen = try markers.seen(listing)
-    if seen.keys.contains(where: { known[$0] == nil }) {
-      try LeftBehind(session: session).lookAgain()
-    }
+    let seen = try markers.seen(
+      listing, onNewClient: LeftBehind(session: session).lookAgain)
     if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
       // A store may never have seen a marker of a client that is gone by now.
       // It finds the client's files through the markers of others: its commands
@@ -151,19 +148,24 @@ extension SyncPass {
     _ found: Found, _ members: Members, _ brake: DeletionBrake?
   ) throws -> ChangeFetch {
     try ChangeFetch(
-      session, heads: try heads(found.seen), cuts: members.cuts, brake: brake,
+      session, heads: try heads(found.seen), cuts: members.cuts,
+      brake: brakesFetch() ? brake : nil,
       lowestKept: { try found.lowest.kept(of: $0).changeSets })
   }
 
-  /// Returns the brake of this pass. There is none before a device that has joined publishes its first
-  /// marker: it has none of the rows. A store that goes on as another client has had them.
-  func brake() throws -> DeletionBrake? {
-    guard !allowsDeletions, let share = context.environment.deletionLimit,
-      try records.ownMarker() != nil || store.binding.ancestor != nil
-    else { return nil }
+  /// Returns the brake of this pass; `nil` if it may delete whatever was deleted.
+  func brake() -> DeletionBrake? {
+    guard !allowsDeletions, let share = context.environment.deletionLimit else { return nil }
     var limit = DeletionLimit(share: share)
     limit.leastRows = context.environment.thresholds.deletionLimitRows
     return DeletionBrake(limit)
+  }
+
+  /// Whether the brake is for the change sets of the generation, too. It is not before a device that has
+  /// joined publishes its first marker: it has none of the rows. A store that goes on as another client
+  /// has had them.
+  private func brakesFetch() throws -> Bool {
+    try records.ownMarker() != nil || store.binding.ancestor != nil
   }
 
   /// The last known change set of each client, from its own marker or from that

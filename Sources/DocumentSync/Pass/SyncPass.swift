@@ -77,7 +77,7 @@ struct SyncPass: StoreSteps, Sendable {
     let mustShow = try checkMembership(members, found.listing, incarnations)
     try MemberSteps(session: session).forgetUnwanted(members, state)
     try removeUnfinished()
-    let brake = try brake()
+    let brake = brake()
     let fetch = try planFetch(found, members, brake)
     let turn = try takeTurn(fetch, members, state, found.listing)
     try announce(incarnations)

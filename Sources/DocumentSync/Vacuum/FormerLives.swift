@@ -163,6 +163,7 @@ struct FormerLives: StoreSteps {
         .map { ($0.number...$0.number, layout.path(of: $0, by: client)) })
     // The marker goes last, so that the client is visible while other files are
     // left.
+    guard changes.count == all.count || client != leftovers.life.client else { return }
     add(.markers, markers.map { ($0.revision...$0.revision, layout.path(of: $0)) })
     leftovers.folders += [
       layout.syncChanges(of: client), layout.syncCommands(of: client),

@@ -32,10 +32,13 @@ package struct DeletionLimit: Hashable, Sendable {
 package final class DeletionBrake {
   private let limit: DeletionLimit
   /// The deletions in each table that were let pass.
-  private var passed: [SQLName: Int] = [:]
+  private(set) var passed: [SQLName: Int] = [:]
 
   /// Creates the brake of a synchronization that has not applied anything yet.
   package init(_ limit: DeletionLimit) { self.limit = limit }
+
+  /// Takes back that change sets were let pass, which then were not applied.
+  func goBack(to passed: [SQLName: Int]) { self.passed = passed }
 
   /// Returns whether the brake may stop one of these change sets: whether they are to be weighed.
   /// If not, lets them pass.

@@ -135,13 +135,24 @@ final class ConflictNames {
       let columns = former.tables[entry.row.table]?.columns ?? former.columns[entry.row.table]
       return columns?[position]?.name ?? "column \(position)"
     }
+    let columns = session.schema.tables.first { $0.id == entry.row.table }?.columns ?? []
+    // Of a counter only the sum counts.
+    func number(_ value: Value, in column: Int) -> Value {
+      guard columns.indices.contains(column), columns[column].domain == .counter else {
+        return value
+      }
+      return columns[column].number(value)
+    }
     func cells(_ cells: [ConflictJournal.Entry.Cell]?) -> [Conflict.Cell]? {
-      cells?.map { Conflict.Cell(column: name($0.column), value: $0.value) }
+      cells?.map {
+        Conflict.Cell(column: name($0.column), value: number($0.value, in: $0.column))
+      }
     }
     return Conflict(
       number: entry.number, milliseconds: entry.at, kind: entry.kind, table: table.name,
       identity: entry.row.identity, key: cells(entry.key) ?? [],
-      column: entry.column.map(name), base: entry.base,
+      column: entry.column.map(name),
+      base: entry.base.map { base in entry.column.map { number(base, in: $0) } ?? base },
       local: Conflict.Side(
         stamp: entry.localStamp.map(session.clients.stamp), cells: cells(entry.local)),
       remote: Conflict.Side(

@@ -40,10 +40,11 @@ struct PresentSides {
       return value == current
         || column.domain == .counter && column.number(value) == column.number(current)
     }
+    let definition = access.table.columns[column]
     return Conflict.Present(
       isShown: true,
       outcome: has(entry.local) ? .local : has(entry.remote) ? .remote : .other,
-      value: current)
+      value: definition.domain == .counter ? definition.number(current) : current)
   }
 
   /// Returns which side of a conflict about a whole row is shown: a row that is not shown is as the

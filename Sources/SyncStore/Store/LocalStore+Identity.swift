@@ -123,6 +123,7 @@ extension LocalStore {
     _ received: [ReceivedChangeSet], brake: DeletionBrake? = nil,
     records: [String: [UInt8]?] = [:], checkCancellation: @escaping () throws -> Void = {}
   ) throws -> RewriteOutcome {
+    let passed = brake?.passed
     do {
       return try write { session in
         if let brake, brake.mayStop(received) {
@@ -144,6 +145,7 @@ extension LocalStore {
         return .taken(writtenCount: count)
       }
     } catch let refused as RefusedChangeSet {
+      if let passed { brake?.goBack(to: passed) }
       return received.count == 1 ? .refused(refused) : .divided
     }
   }
