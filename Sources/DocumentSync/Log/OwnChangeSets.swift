@@ -72,54 +72,8 @@ struct OwnChangeSets: StoreSteps {
     if let failure = outcome?.failure, !isThere { session.report.waiting.append(failure) }
   }
 
-  private func listAll() throws -> [ChangeFileName] {
+  func listAll() throws -> [ChangeFileName] {
     try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self)
-  }
-
-  /// Returns which change sets of this store are a branch of its own, after the
-  /// directory was found to contain more of this client than the store.
-  ///
-  /// A change set that is listed under its hash is common to both states. If
-  /// two claim one number, the one with the lower hash counts; one that no
-  /// device can have seen gives way.
-  func standing() throws -> (SealedChangeSet) -> Incarnation.Standing {
-    var claims: [UInt64: Set<HashFragment>] = [:]
-    for case .changeSet(let name) in try listAll() {
-      claims[name.number, default: []].insert(name.hash)
-    }
-    return { [claims] sealed in
-      let own = HashFragment(sealed.hash)
-      let others = (claims[sealed.number] ?? []).subtracting([own])
-      let isListed = claims[sealed.number]?.contains(own) ?? false
-      guard isListed || sealed.isPublished else { return .unknown }
-      return others.contains { $0.description < own.description } ? .known : .common
-    }
-  }
-
-  /// Returns the same after a whole store of a later generation was found to
-  /// contain more of this client.
-  ///
-  /// If the directory shows no other state of the store, it may have been put
-  /// back, too. Then each change set may be known here alone; those that the
-  /// other state has as well do no harm when they are written again.
-  func standingBesideSuccessor() throws -> (SealedChangeSet) -> Incarnation.Standing {
-    let standing = try standing()
-    let outbox = try store.outbox()
-    let head = outbox.head?.number ?? 0
-    let own = Dictionary(
-      outbox.own.map { ($0.number, HashFragment($0.hash)) },
-      uniquingKeysWith: { first, _ in first })
-    let showsOther = try listAll().contains { entry in
-      switch entry {
-      case .changeSet(let name): own[name.number].map { $0 != name.hash } ?? (name.number > head)
-      case .segment(let name): name.numbers.upperBound > head
-      }
-    }
-    guard !showsOther else { return standing }
-    return { sealed in
-      let found = standing(sealed)
-      return found == .common && sealed.isKept ? .known : found
-    }
   }
 
   /// Publishes change sets that the store sealed as another client, byte for
@@ -303,11 +257,11 @@ struct OwnChangeSets: StoreSteps {
     try files.publishReplacingDamaged(bytes, at: path(of: sealed), by: client)
   }
 
-  private func name(of sealed: SealedChangeSet) -> ChangeSetName {
+  func name(of sealed: SealedChangeSet) -> ChangeSetName {
     ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
   }
 
-  private func path(of sealed: SealedChangeSet) -> RelativePath {
+  func path(of sealed: SealedChangeSet) -> RelativePath {
     layout.path(of: name(of: sealed), by: sealed.client)
   }
 

@@ -211,46 +211,8 @@ struct RebootstrapStep: StoreSteps {
   /// them.
   private func ownBytes(beyond vector: VersionVector) throws -> [UInt64: [UInt8]] {
     let client = client
-    var found: [UInt64: [UInt8]] = [:]
-    let wanted = try store.sealedChangeSets().filter {
-      !$0.isKept && $0.number > vector.number(of: client)
-    }
-    guard !wanted.isEmpty else { return found }
-    context.begin(
-      .downloading, count: wanted.count, bytes: wanted.reduce(0) { $0 + $1.byteCount })
-    let reader = SegmentReader(files, header: header, layout: layout)
-    let segments = try records.segments().filter { $0.client == client }
-    for sealed in wanted {
-      defer {
-        context.report {
-          $0.completedCount += 1
-          $0.completedBytes += sealed.byteCount
-        }
-      }
-      for segment in segments
-      where segment.first <= sealed.number && sealed.number <= segment.last
-        && found[sealed.number] == nil
-      {
-        do {
-          let part = try reader.part(sealed.number, of: segment.name, by: client)
-          if part.hash == sealed.hash { found[sealed.number] = part.bytes }
-        } catch let error where error.concernsOneFile {
-          context.environment.logger.notice("own segment \(segment.name): \(error)")
-        }
-      }
-      guard found[sealed.number] == nil else { continue }
-      let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
-      do {
-        let bytes = try files.read(
-          layout.path(of: name, by: client), limit: CodecLimits.default.fileBytes)
-        if ContentHash(of: bytes) == sealed.hash { found[sealed.number] = bytes }
-      } catch let error as DirectoryError where error.concernsOneFile {
-        // Without the file, the store reports what is missing, and stays as it
-        // is.
-        context.environment.logger.notice("own change set \(sealed.number): \(error)")
-      }
-    }
-    return found
+    return try OwnChangeSets(session: session).droppedBytes(
+      of: store.sealedChangeSets().filter { $0.number > vector.number(of: client) })
   }
 }
 

@@ -74,16 +74,17 @@ extension SyncPass {
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
-        let standing = try OwnChangeSets(session: session).standing()
-        try store.beginIncarnation(.forked, standing: standing)
+        let own = OwnChangeSets(session: session)
+        try own.beginIncarnation(.forked, standing: own.standing())
       } catch let retired as Retired where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("retired at change set \(retired.cut)")
         // No other device has the change sets beyond the cut, and none will
         // take them from this client. An older state of the store may have
         // sealed others under the numbers up to the cut.
-        let standing = try OwnChangeSets(session: session).standing()
-        try store.beginIncarnation(.retired) {
+        let own = OwnChangeSets(session: session)
+        let standing = try own.standing()
+        try own.beginIncarnation(.retired) {
           $0.number > retired.cut ? .known : standing($0)
         }
       } catch let fork as Fork {

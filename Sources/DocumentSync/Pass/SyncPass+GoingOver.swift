@@ -51,8 +51,8 @@ extension SyncPass {
       // The whole store contains more of this client than this store does: this
       // store is an older state, and its edits since then are its own.
       context.environment.logger.notice("\(error)")
-      try store.beginIncarnation(
-        .forked, standing: try OwnChangeSets(session: session).standingBesideSuccessor())
+      let own = OwnChangeSets(session: session)
+      try own.beginIncarnation(.forked, standing: own.standingBesideSuccessor())
       return try RebootstrapStep(session: session).run(.reset, into: successor)
     }
   }

@@ -15,18 +15,19 @@ struct IncarnationBranch {
   }
 
   /// Returns the sealed change sets of the former client from the first one on that is not common.
+  ///
+  /// Leaves out those whose bytes are nowhere any more. Every member has applied them: else the
+  /// store would have kept their bytes.
   static func parts(
-    of sealed: [SealedChangeSet], bytes: (UInt64) throws -> [UInt8],
+    of sealed: [SealedChangeSet], bytes: (SealedChangeSet) throws -> [UInt8]?,
     standing: (SealedChangeSet) throws -> Incarnation.Standing
   ) throws -> [Part] {
     var parts: [Part] = []
     for sealed in sealed {
       let standing = try standing(sealed)
-      guard standing != .common || !parts.isEmpty else { continue }
+      guard standing != .common || !parts.isEmpty, let bytes = try bytes(sealed) else { continue }
       parts.append(
-        Part(
-          changeSet: try ChangeSetCodec.decode(bytes(sealed.number)),
-          isKnown: standing != .unknown))
+        Part(changeSet: try ChangeSetCodec.decode(bytes), isKnown: standing != .unknown))
     }
     return parts
   }

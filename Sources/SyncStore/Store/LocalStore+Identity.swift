@@ -12,15 +12,20 @@ extension LocalStore {
   /// Removes the records of the layer above whose keys begin with `client.`. If another state of
   /// the store may go on as the former client, the record `client.marker` becomes `former.marker`.
   ///
-  /// - Parameter standing: Called with each change set of the present client, in order. All change
-  ///   sets from the first one that is not common are rewritten.
+  /// - Parameters:
+  ///   - bytes: The files of own change sets whose bytes the store no longer has, by their numbers.
+  ///   - standing: Called with each change set of the present client, in order. All change sets from
+  ///     the first one that is not common are rewritten, except those whose bytes are missing:
+  ///     every member has applied them.
   @discardableResult
   package func beginIncarnation(
-    _ reason: Incarnation.Reason, isAncestorGone: Bool = false,
+    _ reason: Incarnation.Reason, isAncestorGone: Bool = false, bytes: [UInt64: [UInt8]] = [:],
     standing: (SealedChangeSet) throws -> Incarnation.Standing = { _ in .common }
   ) throws -> Incarnation {
     let branch = try IncarnationBranch.parts(
-      of: sealedChangeSets(), bytes: { try sealedBytes($0) }, standing: standing)
+      of: sealedChangeSets(),
+      bytes: { sealed in try read { try $0.bytes(of: sealed, given: bytes[sealed.number]) } },
+      standing: standing)
     let before = binding
     let began = try write { session in
       let began = try store.identity(session.database).begin(

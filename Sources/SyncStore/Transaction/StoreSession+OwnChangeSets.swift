@@ -32,6 +32,15 @@ extension StoreSession {
     try clients.setLast(head, of: ownClient)
   }
 
+  /// Returns the file of an own change set: from the outbox, the given one if the outbox no longer
+  /// has it, or that in the inbox if it waits. Returns `nil` if there is none.
+  func bytes(of sealed: SealedChangeSet, given: [UInt8]?) throws -> [UInt8]? {
+    if let bytes = try outbox.file(sealed.number, of: own)?.bytes, !bytes.isEmpty { return bytes }
+    if let given { return given }
+    guard try inbox.numbers(of: ownClient).contains(sealed.number) else { return nil }
+    return try inbox.bytes(of: ownClient, number: sealed.number, hash: sealed.hash)
+  }
+
   /// Calls `body` with the change sets that this store has sealed, as its present client or as
   /// another one, and that a vector does not contain: those of former clients first.
   ///

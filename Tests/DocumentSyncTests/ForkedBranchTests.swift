@@ -1,0 +1,119 @@
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+@testable import DocumentSync
+
+/// Two states of one store that go on as one client: what becomes of the branch that does not count.
+@Suite struct ForkedBranchTests {
+  private typealias Items = [RelativePath: MemoryDirectory.Item]
+
+  /// A state of the first device's store, and the directory that it sees.
+  private struct State {
+    var store: String
+    var items: Items
+    var hash: HashFragment
+  }
+
+  private func open(
+    _ fleet: TestFleet, _ store: String, _ directory: MemoryDirectory
+  ) async throws -> DocumentSyncManager {
+    try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store(store), directory: directory,
+      options: .init(environment: fleet.environment))
+  }
+
+  /// Copies the store of the first device twice. Each copy sends an edit in a directory of its own.
+  /// Returns the one whose change set counts, and then the other one.
+  private func split(_ fleet: TestFleet) async throws -> (counting: State, other: State) {
+    try await fleet[0].close()
+    var states: [State] = []
+    for store in ["one", "two"] {
+      try FileManager.default.copyItem(
+        atPath: fleet.scratch.store("0"), toPath: fleet.scratch.store(store))
+      let elsewhere = MemoryDirectory(seed: 9)
+      elsewhere.takeOver(fleet.memory.items)
+      let manager = try await open(fleet, store, elsewhere)
+      try manager.put(store, "1")
+      let sent = try #require(try await manager.synchronize().sent.first)
+      try await manager.close()
+      states.append(
+        State(store: store, items: elsewhere.items, hash: HashFragment(sent.hash)))
+    }
+    states.sort { $0.hash.description < $1.hash.description }
+    return (states[0], states[1])
+  }
+
+  /// Synchronizes the first device until it has become a new client.
+  private func fork(_ fleet: TestFleet) async throws -> SyncReport {
+    for _ in 0..<40 {
+      let report = try await fleet[0].synchronize()
+      if !report.incarnations.isEmpty { return report }
+    }
+    Issue.record("the store has not become a new client")
+    return SyncReport()
+  }
+
+  private func join(_ fleet: TestFleet, _ name: String) async throws -> DocumentSyncManager {
+    try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store(name), directory: fleet.memory,
+      options: .init(client: name, environment: fleet.environment))
+  }
+
+  /// The store has dropped the bytes, since all devices have the change sets. It takes them from the
+  /// directory, or leaves them to the devices that have them.
+  @Test(arguments: ["there", "in a segment", "lost"])
+  func branchWhoseBytesTheStoreHasDroppedBecomesThatOfANewClient(how: String) async throws {
+    var fleet = try await TestFleet(2, keptChangeSetBytes: 0) { environment in
+      guard how == "in a segment" else { return }
+      (environment.thresholds.looseCount, environment.thresholds.tailCount) = (1, 0)
+    }
+    _ = try await fleet[0].uploadWholeStore()
+    try await fleet.settle()
+    let states = try await split(fleet)
+    fleet.memory.takeOver(states.other.items)
+    fleet.replace(0, with: try await open(fleet, states.other.store, fleet.memory))
+    for number in 2...4 {
+      try fleet[0].put("n\(number)", "x")
+      try await fleet.settle()
+    }
+    if how == "in a segment" {
+      for _ in 0..<2 {
+        _ = try await fleet[0].vacuum()
+        try await fleet.settle()
+        _ = try await fleet[1].vacuum()
+        try await fleet.settle()
+      }
+      #expect(fleet.changeSets(of: 0).count == 1)
+    }
+    let sealed = try fleet[0].store.sealedChangeSets()
+    #expect(sealed.count == 4 && sealed.allSatisfy { !$0.isKept })
+    if how == "lost" { for path in fleet.changeSets(of: 0) { fleet.memory.take(path) } }
+    fleet.memory.takeOver(states.counting.items)
+    let former = fleet[0].binding.client
+    let report = try await fork(fleet)
+    #expect(report.incarnations.map(\.reason) == [.forked])
+    #expect(report.sent.count == (how == "lost" ? 0 : 4))
+    #expect(fleet[0].binding.ancestor == former)
+    try fleet[0].put("later", "1")
+    // Each device lists all folders by then.
+    for _ in 0..<6 { for manager in fleet.managers { try await manager.synchronize() } }
+    try await fleet.settle()
+    try fleet.expectEqual()
+    for manager in fleet.managers {
+      let notes = try manager.notes()
+      for note in ["one=1", "two=1", "n2=x", "n4=x", "later=1"] {
+        #expect(notes.contains(note))
+      }
+      #expect(try LocalStore.verify(at: manager.store.path).report.findings == [])
+    }
+    guard how != "lost" else { return }
+    let late = try await join(fleet, "late")
+    try await late.synchronize()
+    #expect(try late.notes() == fleet[0].notes())
+    try await late.close()
+  }
+}
