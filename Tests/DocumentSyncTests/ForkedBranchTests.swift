@@ -116,4 +116,57 @@ import Testing
     #expect(try late.notes() == fleet[0].notes())
     try await late.close()
   }
+
+  /// The copy has processed the command that was removed, and its marker arrives late.
+  @Test func storeThatIsOlderThanTheWholeStoreThatClosesAGapBecomesANewClient() async throws {
+    var fleet = try await TestFleet(2)
+    try await fleet.settle()
+    try await fleet[0].close()
+    try FileManager.default.copyItem(
+      atPath: fleet.scratch.store("0"), toPath: fleet.scratch.store("copy"))
+    try await fleet.reopen(0)
+    let client = fleet[0].binding.client
+    try await fleet[1].sendCommand(name: "removed")
+    try await fleet[1].synchronize()
+    let before = fleet.memory.items
+    let copy = try await open(fleet, "copy", fleet.memory)
+    try copy.put("c", "of the copy")
+    try await copy.synchronize()
+    try await copy.uploadWholeStore()
+    try await copy.close()
+    // Its marker lists the whole store as well.
+    let third = try await join(fleet, "third")
+    try await third.synchronize()
+    try await fleet[1].synchronize()
+    let after = fleet.memory.items
+    for path in after.keys
+    where before[path] == nil && path.description.contains(client.description)
+      && !path.components.contains("WholeStore")
+    {
+      fleet.memory.take(path)
+    }
+    fleet.memory.takeOver(before)
+    try StoreRecords(fleet[1].store).keep(StoreRecords.Kept(commands: 2))
+    try fleet[1].put("m", "1")
+    try await fleet[1].synchronize()
+    let command = try #require(
+      fleet.paths {
+        $0.components.contains("SyncCommands")
+          && $0.components.contains(fleet[1].binding.client.description)
+      }.last)
+    try fleet.memory.remove(command)
+    try fleet[0].put("o", "of the original")
+    let report = try await fleet[0].synchronize()
+    #expect(report.rebootstrap?.reason == .gap)
+    #expect(fleet[0].binding.ancestor == client)
+    fleet.memory.takeOver(after)
+    for _ in 0..<6 { for manager in fleet.managers { try await manager.synchronize() } }
+    try await third.synchronize()
+    try await fleet.settle()
+    try fleet.expectEqual()
+    let notes = try third.notes()
+    #expect(try notes == fleet[0].notes())
+    #expect(notes.contains("o=of the original"))
+    #expect(notes.contains("c=of the copy"))
+  }
 }

@@ -81,13 +81,13 @@ extension OwnChangeSets {
     }
   }
 
-  /// Returns the same after a whole store of a later generation was found to
-  /// contain more of this client.
+  /// Returns the same after a whole store was found to contain more of this
+  /// client.
   ///
   /// If the directory shows no other state of the store, it may have been put
   /// back, too. Then each change set may be known here alone; those that the
   /// other state has as well do no harm when they are written again.
-  func standingBesideSuccessor() throws -> (SealedChangeSet) -> Incarnation.Standing {
+  func standingBesideWholeStore() throws -> (SealedChangeSet) -> Incarnation.Standing {
     let standing = try standing()
     let outbox = try store.outbox()
     let head = outbox.head?.number ?? 0

@@ -69,8 +69,14 @@ extension SyncPass {
       } catch let gap as Gap {
         context.environment.logger.notice(
           "\(gap.isCommand ? "command" : "change set") \(gap.number) of \(gap.client) is gone")
-        rebootstrap = try GapSteps(session: session).close(gap)
-        try note(rebootstrap)
+        do {
+          rebootstrap = try GapSteps(session: session).close(gap)
+          try note(rebootstrap)
+        } catch let error as StoreError where error.code == .fork && attempt < Self.incarnations {
+          // The new client finds the gap again.
+          attempt += 1
+          try fork(error)
+        }
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
@@ -93,6 +99,15 @@ extension SyncPass {
         throw stopped(retired.retirement)
       }
     }
+  }
+
+  /// Makes the store a new client after a whole store was found to contain more
+  /// of its client than it does: it is an older state, and its edits since then
+  /// are its own.
+  func fork(_ error: StoreError) throws {
+    context.environment.logger.notice("\(error)")
+    let own = OwnChangeSets(session: session)
+    try own.beginIncarnation(.forked, standing: own.standingBesideWholeStore())
   }
 
   /// The error if another state of the store is in use.

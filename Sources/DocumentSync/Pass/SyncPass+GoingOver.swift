@@ -48,11 +48,7 @@ extension SyncPass {
     do {
       return try RebootstrapStep(session: session).run(.reset, into: successor)
     } catch let error as StoreError where error.code == .fork {
-      // The whole store contains more of this client than this store does: this
-      // store is an older state, and its edits since then are its own.
-      context.environment.logger.notice("\(error)")
-      let own = OwnChangeSets(session: session)
-      try own.beginIncarnation(.forked, standing: own.standingBesideSuccessor())
+      try fork(error)
       return try RebootstrapStep(session: session).run(.reset, into: successor)
     }
   }
