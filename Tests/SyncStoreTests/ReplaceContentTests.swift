@@ -412,4 +412,33 @@ import Testing
       ($0 as? StoreError)?.code == .fork
     }
   }
+
+  /// A store that was moved keeps what its former client has sent, also without the bytes.
+  @Test(arguments: [false, true])
+  func changeSetsOfAFormerClientWhoseBytesAreDroppedAreFetchedAgain(isOtherGeneration: Bool) throws
+  {
+    let devices = try scratch.devices(2, Self.shop, configuration: configuration)
+    let whole = try snapshot(devices[0])
+    let store = devices[1].store
+    try devices[1].run("UPDATE tag SET color = 'x'")
+    let sent = try devices[1].outgoing()
+    try store.forgetSealedBytes(through: 1)
+    try store.beginIncarnation(.copied, isAncestorGone: true)
+    try devices[1].run("UPDATE orders SET total = 11 WHERE id = 1")
+    _ = try store.seal()
+    var binding = store.binding
+    if isOtherGeneration {
+      binding.generation = IntegrityKey(bits: Bits128(high: 9, low: 9))
+      binding.generationOrdinal = 2
+    }
+    let result = try store.replaceContent(
+      withSnapshotAt: whole, binding: isOtherGeneration ? binding : nil)
+    #expect(result.pendingOwn.count == (isOtherGeneration ? 1 : 0))
+    #expect(result.waiting.count == (isOtherGeneration ? 0 : 1))
+    guard !isOtherGeneration else { return }
+    _ = try store.apply(sent)
+    #expect(try store.waiting() == [])
+    #expect(try devices[1].rows("SELECT color FROM tag") == ["x"])
+    #expect(try devices[1].rows("SELECT total FROM orders WHERE id = 1") == ["11"])
+  }
 }

@@ -44,6 +44,9 @@ extension StoreSession {
   /// Calls `body` with the change sets that this store has sealed, as its present client or as
   /// another one, and that a vector does not contain: those of former clients first.
   ///
+  /// Leaves out those of former clients whose bytes the store no longer has: they are fetched like
+  /// the change sets of any other client.
+  ///
   /// - Parameter bytes: The files of own change sets whose bytes the store no longer has, by their
   ///   numbers.
   func sealedChangeSets(
@@ -51,7 +54,7 @@ extension StoreSession {
     _ body: (ReceivedChangeSet) throws -> Void
   ) throws {
     for sealed in try outbox.all(except: own, onlyUnpublished: false)
-    where sealed.number > vector.number(of: sealed.client) {
+    where sealed.number > vector.number(of: sealed.client) && sealed.isKept {
       let author = try clients.number(of: sealed.client)
       try body(sealedChangeSet(sealed.number, of: author, given: nil))
     }
