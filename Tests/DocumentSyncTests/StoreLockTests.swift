@@ -33,6 +33,29 @@ import Testing
     #expect(fcntl(copy, F_GETFD) >= 0)
   }
 
+  /// SQLite works on the file to which a link leads, whichever of the two is opened.
+  @Test func aLinkToTheStoreHasTheLockOfTheStore() throws {
+    let scratch = try Scratch()
+    try Data().write(to: URL(fileURLWithPath: scratch.store("0")))
+    for (link, target) in [("1", "0.db"), ("2", scratch.store("1"))] {
+      try FileManager.default.createSymbolicLink(
+        atPath: scratch.store(link), withDestinationPath: target)
+      let lock = try StoreLock(store: scratch.store("0"), operation: "test")
+      #expect(throws: SyncError.self) {
+        try StoreLock(store: scratch.store(link), operation: "test")
+      }
+      #expect(throws: SyncError.self) {
+        try StoreLock(reading: scratch.store(link), operation: "test")
+      }
+      lock.unlock()
+    }
+    #expect(try scratch.names().filter { $0.hasSuffix("-lock") } == ["0.db-docsync-lock"])
+    // A link that leads nowhere has a lock of its own.
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.store("3"), withDestinationPath: "none.db")
+    #expect(StoreLock.path(for: scratch.store("3")) == scratch.store("3") + "-docsync-lock")
+  }
+
   @Test func anOperationWaitsForAnotherProcess() async throws {
     let scratch = try Scratch()
     let store = scratch.store("0")
