@@ -306,8 +306,10 @@ final class OpenStore: Sendable {
       session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
       checkCancellation: {})
     try RequiredCells(session).fill(binding, options)
+    let unseen = try UnseenCells(session, in: concerned.remade)
     try arrival.bringIn()
     try arrival.settle()
+    try unseen.finish()
     return session
   }
 

@@ -29,7 +29,7 @@ struct RemakeComparison {
   let cells: [(here: Int, there: Int)]
   /// The cells whose columns the other store does not have.
   let unknown: [Int]
-  /// The cells that refer to another table in the other store, or refer to rows in this store only.
+  /// The cells that refer to another table in the other store, or refer to rows in one of the two only.
   let redirected: [Int]
 
   static let rowsPerBatch = 20_000
@@ -74,7 +74,7 @@ struct RemakeComparison {
         }
       if isAlike {
         cells.append((here, position))
-      } else if case .key = column.domain {
+      } else if column.isKeyed || there.columns[position].isKeyed {
         redirected.append(here)
       }
     }

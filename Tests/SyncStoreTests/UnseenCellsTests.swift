@@ -1,0 +1,113 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Edits of a column that a migration has added by making its table again, on a device that has
+/// the values of another one already.
+@Suite struct UnseenCellsTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  /// The migration, with what it fills in.
+  private static func migration(_ filling: String) -> String {
+    """
+    BEGIN; CREATE TABLE new (id INTEGER PRIMARY KEY, title TEXT, status TEXT NOT NULL);
+    INSERT INTO new SELECT id, title, \(filling) FROM book; DROP TABLE book;
+    ALTER TABLE new RENAME TO book; COMMIT;
+    """
+  }
+
+  /// The first device has migrated, and the second one has received that.
+  private func devices(_ filling: String, _ edit: String = "") throws -> [Device] {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT);
+      INSERT INTO book VALUES (1, 'a'), (2, 'b'), (3, 'c');
+      """)
+    try converge(devices)
+    try devices[0].run(Self.migration(filling))
+    _ = try devices[0].outgoing()
+    if !edit.isEmpty { try devices[0].run(edit) }
+    try devices[1].receive(from: devices[0])
+    return devices
+  }
+
+  private static let statuses = "SELECT status FROM book ORDER BY title"
+
+  /// Whichever client comes first.
+  @Test(arguments: 1...4) func anEditAfterTheMigrationStays(run: Int) throws {
+    let devices = try devices("'new'")
+    try devices[1].run(Self.migration("'new'") + "UPDATE book SET status = 'done' WHERE id = 2;")
+    try converge(devices, Self.statuses, ["new", "done", "new"])
+    #expect(try devices.allSatisfy { try $0.store.conflicts().isEmpty })
+    try expectSound(devices)
+  }
+
+  /// What the other device has typed is later than what the migration has filled in.
+  @Test func anEditOfTheOtherDeviceWins() throws {
+    let devices = try devices("'new'", "UPDATE book SET status = 'theirs' WHERE id < 3")
+    try devices[1].run(Self.migration("'new'") + "UPDATE book SET status = 'done' WHERE id = 2;")
+    try converge(devices, Self.statuses, ["theirs", "theirs", "new"])
+    // Only what a user may have typed is in the journal.
+    let lost = try devices[1].store.conflicts()
+    #expect(lost.map(\.local.cells?.first?.value) == [.text(Array("done".utf8))])
+    #expect(lost.first?.key.first?.value == .integer(2))
+    try expectSound(devices)
+  }
+
+  /// Migrations that fill in values of their own on each device, such as the present time.
+  @Test func valuesOfTheDeviceGiveWay() throws {
+    let devices = try devices("'of one ' || id")
+    try devices[1].run(Self.migration("'of two ' || id"))
+    try converge(devices, Self.statuses, ["of one 1", "of one 2", "of one 3"])
+    #expect(try devices[0].store.conflicts().isEmpty)
+    try expectSound(devices)
+  }
+
+  /// No other row shows whether the value is the migration's.
+  @Test func aValueThatGivesWayIsInTheJournal() throws {
+    let devices = try devices("'new'")
+    try devices[0].run("DELETE FROM book WHERE id > 1")
+    try exchange(devices)
+    try devices[1].run(Self.migration("'new'") + "UPDATE book SET status = 'done'")
+    try exchange(devices)
+    let status = try devices[0].rows(Self.statuses)
+    try converge(devices, Self.statuses, status)
+    if status != ["done"] {
+      #expect(
+        try devices[1].store.conflicts().contains {
+          $0.local.cells?.first?.value == .text(Array("done".utf8))
+        })
+    }
+    try expectSound(devices)
+  }
+
+  /// References are compared as the rows to which they lead.
+  @Test func aReferenceThatWasChosenAfterTheMigrationStays() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT);
+      INSERT INTO shelf VALUES (1, 'A'), (2, 'B'); INSERT INTO book VALUES (1, 'a'), (2, 'b');
+      """)
+    let migration = """
+      PRAGMA foreign_keys = OFF; BEGIN;
+      CREATE TABLE new (
+        id INTEGER PRIMARY KEY, title TEXT, shelf INTEGER REFERENCES shelf ON DELETE SET NULL);
+      INSERT INTO new SELECT id, title, 1 FROM book; DROP TABLE book;
+      ALTER TABLE new RENAME TO book; COMMIT;
+      """
+    try converge(devices)
+    try devices[0].run(migration)
+    try devices[1].receive(from: devices[0])
+    try devices[1].run(migration + "UPDATE book SET shelf = 2 WHERE title = 'b'")
+    try converge(
+      devices, "SELECT title, shelf.name FROM book JOIN shelf ON shelf.id = shelf",
+      ["a|A", "b|B"])
+    try expectSound(devices)
+  }
+}
