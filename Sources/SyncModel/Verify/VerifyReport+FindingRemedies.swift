@@ -109,7 +109,7 @@ extension VerifyReport.Finding.Kind {
         + "before from another device's copy of the directory: without it the devices that are "
         + "still in it do not go over."
     default:
-      "You need not do anything: the device that deleted it removes the rest with \(elsewhere: .deleteDocument)."
+      "You need not do anything: no device reads them. To free their space, remove the folder."
     }
   }
 

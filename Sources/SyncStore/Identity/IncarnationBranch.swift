@@ -14,42 +14,48 @@ struct IncarnationBranch {
     var isKnown: Bool
   }
 
-  /// Returns the sealed change sets of the former client from the first one on that is not common.
+  /// The last change set before the branch; `nil` if the branch begins with the first one.
+  private var common: VersionVector.Entry?
+  /// The change sets of the branch whose bytes are known.
+  private var parts: [Part] = []
+
+  /// Reads the sealed change sets of the former client from the first one on that is not common.
+  /// Returns `nil` if there is none.
   ///
   /// Leaves out those whose bytes are nowhere any more. Every member has applied them: else the
   /// store would have kept their bytes.
-  static func parts(
+  init?(
     of sealed: [SealedChangeSet], bytes: (SealedChangeSet) throws -> [UInt8]?,
     standing: (SealedChangeSet) throws -> Incarnation.Standing
-  ) throws -> [Part] {
-    var parts: [Part] = []
+  ) throws {
+    var isCommon = true
     for sealed in sealed {
       let standing = try standing(sealed)
-      guard standing != .common || !parts.isEmpty, let bytes = try bytes(sealed) else { continue }
-      parts.append(
-        Part(changeSet: try ChangeSetCodec.decode(bytes), isKnown: standing != .unknown))
+      isCommon = isCommon && standing == .common
+      if isCommon {
+        common = VersionVector.Entry(number: sealed.number, hash: sealed.hash)
+      } else if let bytes = try bytes(sealed) {
+        parts.append(
+          Part(changeSet: try ChangeSetCodec.decode(bytes), isKnown: standing != .unknown))
+      }
     }
-    return parts
+    guard !isCommon, let first = sealed.first?.number else { return nil }
+    guard common == nil, first > 1 else { return }
+    // Those before were vacuumed.
+    guard let header = parts.first?.changeSet.header, let hash = header.previous else { return nil }
+    common = VersionVector.Entry(number: header.number - 1, hash: hash)
   }
 
-  let session: StoreSession
-  let former: StoreBinding
-  let new: StoreBinding
-
-  /// Rewrites the change sets, which must be the last ones of the former client.
+  /// Rewrites the change sets as those of a new client.
   ///
   /// Those that wait for change sets of other clients (``StoreSession/isAwaitingOthers()``) wait as
   /// change sets of the new client: the tables do not contain them.
-  func move(_ parts: [Part]) throws {
-    guard let first = parts.first?.changeSet.header else { return }
-    let common = first.previous.flatMap { hash in
-      first.number > 1 ? VersionVector.Entry(number: first.number - 1, hash: hash) : nil
-    }
+  func move(from former: StoreBinding, to new: StoreBinding, _ session: StoreSession) throws {
     let waiting = try session.inbox.numbers(of: former.client)
-    try takeBack(to: common)
+    try takeBack(former.client, session)
     let author = try session.clients.number(of: new.client)
     let counters = CounterBranch(session: session, former: former.client, new: new.client)
-    var previous = first.previous
+    var previous = common?.hash ?? parts.first?.changeSet.header.previous
     var isAwaitingOthers = false
     for (index, part) in parts.enumerated() {
       let isWaiting = waiting.contains(part.changeSet.header.number)
@@ -87,15 +93,15 @@ struct IncarnationBranch {
     try counters.settle()
   }
 
-  /// Takes back the former client's change sets after `common`, since the other state has their
-  /// numbers. Those before that wait for others go on waiting.
-  private func takeBack(to common: VersionVector.Entry?) throws {
-    let author = try session.clients.number(of: former.client)
+  /// Takes back the former client's change sets after the common ones, since the other state has
+  /// their numbers. Those before that wait for others go on waiting.
+  private func takeBack(_ former: ClientIdentifier, _ session: StoreSession) throws {
+    let author = try session.clients.number(of: former)
     let last = common?.number ?? 0
-    if try session.clients.vector().number(of: former.client) > last {
-      try session.clients.setLast(common, of: former.client)
+    if try session.clients.vector().number(of: former) > last {
+      try session.clients.setLast(common, of: former)
     }
-    try session.inbox.remove(of: former.client, after: last)
+    try session.inbox.remove(of: former, after: last)
     try session.outbox.remove(of: author, after: Int64(last))
     try session.history.remove(of: author, after: Int64(last))
     try session.ranges.remove(of: author, after: Int64(last))

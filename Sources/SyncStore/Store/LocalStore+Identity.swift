@@ -22,7 +22,7 @@ extension LocalStore {
     _ reason: Incarnation.Reason, isAncestorGone: Bool = false, bytes: [UInt64: [UInt8]] = [:],
     standing: (SealedChangeSet) throws -> Incarnation.Standing = { _ in .common }
   ) throws -> Incarnation {
-    let branch = try IncarnationBranch.parts(
+    let branch = try IncarnationBranch(
       of: sealedChangeSets(),
       bytes: { sealed in try read { try $0.bytes(of: sealed, given: bytes[sealed.number]) } },
       standing: standing)
@@ -30,7 +30,7 @@ extension LocalStore {
     let began = try write { session in
       let began = try store.identity(session.database).begin(
         reason, after: before, isAncestorGone: isAncestorGone, session.clients)
-      try IncarnationBranch(session: session, former: before, new: began.binding).move(branch)
+      try branch?.move(from: before, to: began.binding, session)
       return began
     }
     store.adopt(began.binding)
