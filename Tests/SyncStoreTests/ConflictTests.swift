@@ -165,6 +165,37 @@ extension Device {
     try converge([one, two], "SELECT a, b FROM note WHERE id = 'x'", ["new|1"])
   }
 
+  /// A row that is shown although it was deleted, since another row refers to it.
+  @Test func aDeletedRowThatIsShownIsNoConflict() throws {
+    let (one, two) = try pair(
+      "CREATE TABLE street (id TEXT PRIMARY KEY, note TEXT REFERENCES note);")
+    try one.run("DELETE FROM note WHERE id = 'x'")
+    try two.run(
+      "UPDATE note SET a = 'new' WHERE id = 'x'; INSERT INTO street VALUES ('s', 'x')")
+    let reports = [try one.receive(from: two), try two.receive(from: one)]
+    try converge([one, two], "SELECT a FROM note WHERE id = 'x'", ["new"])
+    for report in reports { #expect(report.warnings.isEmpty && report.conflicts == 0) }
+    for device in [one, two] { #expect(try device.conflictLines() == []) }
+  }
+
+  /// With `editWins` the journal has an entry, and nothing to warn of.
+  @Test func anEditThatBringsARowBackIsNotSaidToBeLost() throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["note": .editWins]
+    let devices = try scratch.devices(
+      2, "CREATE TABLE note (id TEXT PRIMARY KEY, a); INSERT INTO note VALUES ('x', 'base');",
+      configuration: configuration)
+    try devices[0].run("DELETE FROM note")
+    usleep(2_000)
+    try devices[1].run("UPDATE note SET a = 'new'")
+    let reports = [
+      try devices[0].receive(from: devices[1]), try devices[1].receive(from: devices[0]),
+    ]
+    try converge(devices, "SELECT a FROM note", ["new"])
+    for report in reports { #expect(report.warnings.isEmpty && report.conflicts == 1) }
+    #expect(try devices[0].conflictLines().count == 1)
+  }
+
   @Test func referencesAreWarnedOfApart() throws {
     let (one, two) = try pair(
       """

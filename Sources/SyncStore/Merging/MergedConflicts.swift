@@ -163,7 +163,6 @@ struct MergedConflicts {
     }
     let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp, of: row.key)
     guard !edited.isEmpty || isConcurrent else { return }
-    recorder.count += 1
     var newest = isConcurrent ? row.state.existenceStamp : .zero
     for column in edited where session.clients.precedes(newest, row.state.stamp(of: column)) {
       newest = row.state.stamp(of: column)
@@ -182,7 +181,7 @@ struct MergedConflicts {
         || edited.contains {
           change.concurrency.isHeld(row.state.stamp(of: $0), of: row.key, column: $0)
         })
-    warn(.deletionOfEditedRow, .deletionOfReferringRow, edited, table)
+    warn(.deletionOfEditedRow, .deletionOfReferringRow, edited, table, row)
   }
 
   private func noteEditOfDeleted(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
@@ -193,7 +192,6 @@ struct MergedConflicts {
       && session.clients.precedes(row.state.existenceStamp, change.stamp)
     // An author who knows of the deletion and inserts the row again contradicts nothing.
     if returns, !isConcurrent { return }
-    recorder.count += 1
     var newest = change.action == .insert ? change.stamp : .zero
     var cells = row.values
     for cell in change.cells {
@@ -213,7 +211,7 @@ struct MergedConflicts {
       isHeld: change.concurrency.isHeld(row.state.existenceStamp, of: row.key),
       changing: change.cells)
     if !returns {
-      warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table)
+      warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table, row)
     }
   }
 
@@ -235,18 +233,24 @@ struct MergedConflicts {
     }
     let isUnpublished =
       try isHeld && !isReturning || entry.localStamp.map(session.isUnpublished) ?? false
-    if try recorder.supersede(entry) { return }
+    if try recorder.supersede(entry) {
+      recorder.count += 1
+      return
+    }
     let policy = try session.policies(of: entry.row.table).existence
     guard isUnpublished else {
+      recorder.countDeletion(of: row.key)
       _ = try recorder.add(entry)
       return
     }
     if policy == .ask {
+      recorder.count += 1
       entry.rule = .ask
       entry.status = .open
       recorder.questions.insert(try recorder.add(entry))
       return
     }
+    recorder.countDeletion(of: row.key)
     let number = try recorder.add(entry)
     let wanted: Conflict.Outcome? =
       policy == .localWins ? .local : policy == .remoteWins ? .remote : nil
@@ -266,6 +270,7 @@ struct MergedConflicts {
   /// bookkeeping entry.
   func settled(_ row: WorkingRow, _ kept: KeptRow?) throws {
     if row.isVisible || row.isElsewhere {
+      recorder.noteShown(row.key, isRescued: row.isDead && row.borrower == nil)
       guard row.wasKept || recorder.noted.contains(row.key) else { return }
       let isRescued = row.isDead && row.borrower == nil
       try recorder.journal.settleShown(
@@ -345,7 +350,7 @@ struct MergedConflicts {
   /// Warns of columns and of references with separate warnings.
   private func warn(
     _ code: SyncWarning.Code, _ referenceCode: SyncWarning.Code, _ columns: [Int],
-    _ table: TableSchema
+    _ table: TableSchema, _ row: WorkingRow
   ) {
     let references = Set(table.foreignKeys.flatMap(\.columns))
     for (code, positions) in [
@@ -359,7 +364,7 @@ struct MergedConflicts {
           ? "deleted rows of \(table.name) were edited on another device and stay deleted"
           : "rows of \(table.name) were deleted on another device while they were edited here")
       warning.names = positions.map { table.columns[$0].name }.sorted()
-      recorder.warn(warning)
+      recorder.warn(warning, ofDeleted: row.key)
     }
   }
 }

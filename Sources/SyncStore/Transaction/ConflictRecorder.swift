@@ -24,6 +24,13 @@ final class ConflictRecorder {
   /// The rows that a policy brings back when all changes are merged, each with the changes that bring it back.
   var rebirths: [RowKey: [Rebirth]] = [:]
   private var warnings = WarningCounter()
+  /// What is to be said of rows that one side has deleted, unless they are shown in the end.
+  private var deletions: [RowKey: Deletions] = [:]
+
+  private struct Deletions {
+    var count = 0
+    var warnings: [SyncWarning] = []
+  }
   /// This device's former client while its old change sets are republished.
   var previousClient: Int32?
 
@@ -67,9 +74,34 @@ final class ConflictRecorder {
 
   func warn(_ warning: SyncWarning) { warnings.add(warning) }
 
+  /// Warns of a row that one side has deleted and the other one has edited, unless it is shown in the end.
+  func warn(_ warning: SyncWarning, ofDeleted row: RowKey) {
+    deletions[row, default: Deletions()].warnings.append(warning)
+  }
+
+  /// Counts an entry about a row that one side has deleted and the other one has edited.
+  func countDeletion(of row: RowKey) {
+    count += 1
+    deletions[row, default: Deletions()].count += 1
+  }
+
+  /// Notes that such a row is shown: there is nothing to warn of.
+  ///
+  /// - Parameter isRescued: Whether it is shown although it is deleted. Then the entries about it are gone, too.
+  func noteShown(_ row: RowKey, isRescued: Bool) {
+    guard let deletions = deletions.removeValue(forKey: row) else { return }
+    if isRescued { count -= deletions.count }
+  }
+
   /// Returns the warnings so far, and forgets them: the caller reports them.
   func takeWarnings() -> [SyncWarning] {
     defer { warnings = WarningCounter() }
+    let left = deletions.values.flatMap(\.warnings).sorted {
+      ($0.code.rawValue, $0.table?.text ?? "", $0.names.map(\.text).joined())
+        < ($1.code.rawValue, $1.table?.text ?? "", $1.names.map(\.text).joined())
+    }
+    left.forEach { warnings.add($0) }
+    for row in deletions.keys { deletions[row]?.warnings = [] }
     return warnings.all
   }
 
