@@ -110,4 +110,51 @@ import Testing
       ["a|A", "b|B"])
     try expectSound(devices)
   }
+
+  /// Conditions may concern several columns; of one that fails, each order of the columns is tried
+  /// by SQLite as well.
+  @Test(arguments: [
+    ("CHECK (first <= last)", "1, 9", "first = 20, last = 30", "20|30"),
+    (
+      "CHECK (first = 'text' OR json_extract(last, '$.v') > 0)", "'json', '{\"v\":1}'",
+      "first = 'text', last = 'hello'", "text|hello"
+    ),
+  ])
+  func valuesThatBelongTogetherAreSetTogether(
+    check: String, filling: String, edit: String, row: String
+  ) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT);
+      INSERT INTO book VALUES (1, 'a'), (2, 'b'), (3, 'c');
+      """)
+    func migration(_ check: String) -> String {
+      """
+      BEGIN; CREATE TABLE new (id INTEGER PRIMARY KEY, title TEXT, first, last \(check));
+      INSERT INTO new SELECT id, title, \(filling) FROM book; DROP TABLE book;
+      ALTER TABLE new RENAME TO book; COMMIT;
+      """
+    }
+    try converge(devices)
+    try devices[0].run(migration(check))
+    try devices[1].receive(from: devices[0])
+    try devices[1].run(
+      migration(check)
+        + "UPDATE book SET \(edit) WHERE id = 2;")
+    try exchange(devices)
+    #expect(try devices[1].rows("SELECT first, last FROM book WHERE id = 2") == [row])
+    try converge(devices, "SELECT first, last FROM book WHERE id = 2", [row])
+    try expectSound(devices)
+  }
+
+  /// An edit may give a row the value that most rows have.
+  @Test func anEditToTheMostFrequentValueStays() throws {
+    let filling = "CASE WHEN id < 3 THEN 'open' ELSE 'closed' END"
+    let devices = try devices(filling)
+    try devices[1].run(
+      Self.migration(filling) + "UPDATE book SET status = 'open' WHERE id = 3;")
+    try converge(devices, Self.statuses, ["open", "open", "open"])
+    try expectSound(devices)
+  }
 }

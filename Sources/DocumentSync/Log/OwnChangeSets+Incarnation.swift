@@ -48,16 +48,18 @@ extension OwnChangeSets {
     let parts = segments.filter { $0.first <= sealed.number && sealed.number <= $0.last }
       .map { segment in { try reader.part(sealed.number, of: segment.name, by: client).bytes } }
     let file = { try files.read(path(of: sealed), limit: CodecLimits.default.fileBytes) }
+    var passing: (any Error)?
     for read in parts + [file] {
       do {
         let bytes = try read()
         if ContentHash(of: bytes) == sealed.hash { return bytes }
       } catch let error where error.concernsOneFile {
         // What may pass is no loss.
-        if (error as? DirectoryError)?.code == .transient { throw error }
+        if (error as? DirectoryError)?.code == .transient { passing = error }
         context.environment.logger.notice("own change set \(sealed.number): \(error)")
       }
     }
+    if let passing { throw passing }
     return nil
   }
 

@@ -142,7 +142,8 @@ struct MergedConflicts {
     recorder.decisions.append(
       ConflictRecorder.CellDecision(
         cell: cell, policy: policy, number: try recorder.add(entry), base: entry.base,
-        local: local.value, remote: remote, others: isReturning ? [] : others(of: cell, in: row)))
+        local: local.value, remote: remote,
+        others: policy == .localWins && !isReturning ? others(of: cell, in: row) : []))
   }
 
   private func others(of cell: CellKey, in row: WorkingRow) -> [(column: Int, value: Value)] {

@@ -193,19 +193,7 @@ struct SchemaArrival {
     _ row: ForeignRow, _ identity: RowIdentity, _ foreign: ForeignRows.Table,
     _ table: TableSchema, _ places: [Int?], _ set: WorkingSet
   ) throws {
-    func place(_ cell: ForeignRow.Cell) -> Int? {
-      guard cell.column < places.count, let place = places[cell.column] else { return nil }
-      let column = table.columns[place]
-      // A later version may be able to read the value, and another device may know what the column
-      // refers to.
-      let isReadable =
-        switch (column.domain, cell.value) {
-        case (.counter, _): CounterValue(cell.value) != nil
-        case (.plain, .identity): column.isIdentity
-        case (.plain, _), (.key, _): true
-        }
-      return isReadable ? place : nil
-    }
+    func place(_ cell: ForeignRow.Cell) -> Int? { self.place(of: cell, in: table, places) }
     guard row.existence != .unsaid || row.cells.contains(where: { place($0) != nil }) else {
       return
     }
@@ -234,8 +222,25 @@ struct SchemaArrival {
     try session.foreign.store(rest, known, of: foreign.id)
   }
 
+  /// Returns the position of a cell's column by now; `nil` if there is none that can have the value.
+  ///
+  /// - Parameter places: The positions of the columns of the stored rows, by their positions there.
+  func place(of cell: ForeignRow.Cell, in table: TableSchema, _ places: [Int?]) -> Int? {
+    guard cell.column < places.count, let place = places[cell.column] else { return nil }
+    let column = table.columns[place]
+    // A later version may be able to read the value, and another device may know what the column
+    // refers to.
+    let isReadable =
+      switch (column.domain, cell.value) {
+      case (.counter, _): CounterValue(cell.value) != nil
+      case (.plain, .identity): column.isIdentity
+      case (.plain, _), (.key, _): true
+      }
+    return isReadable ? place : nil
+  }
+
   /// Returns a stored value in the form that it has in a column.
-  private func value(_ value: Value, _ column: ColumnSchema) throws -> Value {
+  func value(_ value: Value, _ column: ColumnSchema) throws -> Value {
     guard case .identity(let row) = value, let parent = column.referredTable else {
       return value.kept(in: column)
     }

@@ -14,87 +14,87 @@ import SyncModel
 /// A value that gives way all the same is entered in the journal, unless it is one that a migration
 /// has filled in.
 struct UnseenCells {
-  fileprivate struct Found {
+  private struct Found {
     var row: RowKey
     var key: [ConflictJournal.Entry.Cell]
     var column: Int
     var value: Value
     var remote: (value: Value, stamp: LocalStamp)
-  }
-
-  /// What is known of one column.
-  fileprivate struct Column {
-    /// The number of rows for which another device's value is of 1970.
-    var filledCount = 0
-    /// The number of those that have this value here, too.
-    var sameCount = 0
-    /// What other devices' migrations have filled in.
-    var filled: Set<Value> = []
-    /// How many rows have which value here.
-    var counts: [Value: Int] = [:]
-    /// The cells that differ, and have no default.
-    var differing: [Found] = []
+    /// Whether the other device's value may come from a migration.
+    var isFilled: Bool
+    var isDefault: Bool
   }
 
   private static let rowsPerBatch = 10_000
-  /// The most different values of a column that are told apart.
-  fileprivate static let distinctCount = 10_000
-  /// The most rows of which each value is entered in the journal, whatever it is.
-  private static let fewRows = 20
   /// What is of the first day of 1970 is of unknown time.
-  fileprivate static let unknownTimes = HybridTime(milliseconds: 86_400_000)
+  private static let unknownTimes = HybridTime(milliseconds: 86_400_000)
 
   private let session: StoreSession
+  private let arrival: SchemaArrival
   private var edits: [Found] = []
   private var lost: [Found] = []
 
   /// Finds the values. Call it before those of other devices are brought in.
   ///
   /// - Parameter tables: The tables that were made again.
-  init(_ session: StoreSession, in tables: [Int]) throws {
+  init(_ session: StoreSession, in tables: [Int], _ arrival: SchemaArrival) throws {
     self.session = session
+    self.arrival = arrival
     guard !tables.isEmpty else { return }
     for foreign in try session.foreign.all() {
       guard let table = foreign.table(in: session.schema), tables.contains(table.id) else {
         continue
       }
-      for column in try columns(of: foreign, table).values { decide(column) }
+      var columns: [Int: UnseenColumn] = [:]
+      try forEach(of: foreign, table) { found in
+        columns[found.column, default: UnseenColumn()].add(
+          found.value, found.remote.value, isFilled: found.isFilled, isDefault: found.isDefault)
+      }
+      guard columns.values.contains(where: { $0.differingCount > 0 }) else { continue }
+      try forEach(of: foreign, table) { found in
+        guard !found.isDefault, found.value != found.remote.value else { return }
+        switch columns[found.column]?.fate(of: found.value, isFilled: found.isFilled) {
+        case .edit: edits.append(found)
+        case .lost: lost.append(found)
+        case .filledIn, nil: return
+        }
+      }
     }
   }
 
-  private func columns(
-    of foreign: ForeignRows.Table, _ table: TableSchema
-  ) throws -> [Int: Column] {
+  private func forEach(
+    of foreign: ForeignRows.Table, _ table: TableSchema, _ body: (Found) -> Void
+  ) throws {
     let places = foreign.columns.map { name in
       table.cellPositions.first {
         table.columns[$0].wireName == name && table.columns[$0].domain != .counter
       }
     }
-    guard places.contains(where: { $0 != nil }) else { return [:] }
+    guard places.contains(where: { $0 != nil }) else { return }
     let access = try session.access(table.id)
     let absent = try AbsentValues(session.database).values(of: table)
-    var columns: [Int: Column] = [:]
     var last: RowIdentity?
     while true {
       let rows = try session.foreign.rows(of: foreign, after: last, limit: Self.rowsPerBatch)
-      guard let final = rows.last else { return columns }
+      guard let final = rows.last else { return }
       last = final.identity
       for (identity, row) in rows {
         guard let known = try access.canonical(identity), let key = try access.key(of: known),
           let local = try access.row(key)
         else { continue }
         let state = try access.stamps.state(of: access.fingerprint(known))
-        for cell in row.cells where cell.column < places.count {
-          guard let place = places[cell.column], state?.stamp(of: place) ?? .zero == .zero else {
-            continue
-          }
-          let value = try session.exported(local.values[place], table.columns[place])
-          let found = Found(
-            row: RowKey(table: table.id, identity: known), key: entryKey(key, table),
-            column: place, value: value,
-            remote: (cell.value.kept(in: table.columns[place]), cell.stamp))
-          columns[place, default: Column()].add(
-            found, isDefault: local.values[place] == absent[place])
+        for cell in row.cells {
+          guard let place = arrival.place(of: cell, in: table, places),
+            state?.stamp(of: place) ?? .zero == .zero
+          else { continue }
+          let column = table.columns[place]
+          body(
+            Found(
+              row: RowKey(table: table.id, identity: known), key: entryKey(key, table),
+              column: place, value: try session.exported(local.values[place], column),
+              remote: (try arrival.value(cell.value, column), cell.stamp),
+              isFilled: cell.stamp.time < Self.unknownTimes.rawValue,
+              isDefault: local.values[place] == absent[place]))
         }
       }
     }
@@ -106,35 +106,44 @@ struct UnseenCells {
       : Array(zip(table.identityPositions, key))
   }
 
-  private mutating func decide(_ column: Column) {
-    let usual = column.usual
-    let filled = column.differing.filter(\.isFilled)
-    let isSame =
-      2 * (column.sameCount + filled.count { $0.value == usual }) >= column.filledCount
-    for found in column.differing where found.value != usual {
-      if found.isFilled, isSame {
-        edits.append(found)
-      } else if isSame && !column.filled.contains(found.value)
-        || column.differing.count <= Self.fewRows
-      {
-        lost.append(found)
-      }
-    }
-  }
-
   /// Makes the edits again, and enters what has given way in the journal. Call it when the values of
   /// other devices are in the tables.
   func finish() throws {
-    let edits = LocalEdits(session: session)
-    for found in self.edits {
-      do {
-        try edits.set([(found.column, found.value)], of: found.row)
-      } catch is LocalEdits.Refusal {
-        try note(found)
-      }
+    var rows: [RowKey: [Found]] = [:]
+    var order: [RowKey] = []
+    for found in edits {
+      if rows[found.row] == nil { order.append(found.row) }
+      rows[found.row, default: []].append(found)
+    }
+    for row in order {
+      let cells = rows[row, default: []].sorted { $0.column < $1.column }
+      // Conditions may concern several of them.
+      if try set(cells) { continue }
+      for cell in cells where try cells.count == 1 || !set([cell]) { try note(cell) }
     }
     for found in lost { try note(found) }
   }
+
+  /// Returns whether the table allows the values. If not, nothing is changed.
+  private func set(_ cells: [Found]) throws -> Bool {
+    guard let row = cells.first?.row else { return true }
+    do {
+      try session.database.atomically {
+        try LocalEdits(session: session).set(cells.map { ($0.column, $0.value) }, of: row)
+      }
+      return true
+    } catch is LocalEdits.Refusal {
+      return false
+    } catch let error as DatabaseError where Self.codes.contains(error.resultCode) {
+      // An expression of a condition or an index fails.
+      return false
+    }
+  }
+
+  /// The codes that SQLite returns because of values, not because of the state of the store.
+  private static let codes: [ResultCode] = [
+    .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
+  ]
 
   private func note(_ found: Found) throws {
     session.conflicts.count += 1
@@ -143,33 +152,5 @@ struct UnseenCells {
         kind: .cell, row: found.row, column: found.column, rule: .latestWins, outcome: .remote,
         localStamp: nil, remoteStamp: found.remote.stamp, key: found.key,
         local: [(found.column, found.value)], remote: [(found.column, found.remote.value)]))
-  }
-}
-
-extension UnseenCells.Found {
-  /// Whether the other device's value may come from a migration.
-  fileprivate var isFilled: Bool { remote.stamp.time < UnseenCells.unknownTimes.rawValue }
-}
-
-extension UnseenCells.Column {
-  /// The most frequent value here: what the migration has filled in. Of two, the one that other
-  /// devices have. `nil` if no two rows have the same.
-  fileprivate var usual: Value? {
-    let count = counts.values.max() ?? 0
-    let candidates = counts.filter { $0.value == count }.map(\.key)
-    return candidates.first(where: filled.contains) ?? (count > 1 ? candidates.first : nil)
-  }
-
-  fileprivate mutating func add(_ found: UnseenCells.Found, isDefault: Bool) {
-    let isSame = found.value == found.remote.value
-    if found.isFilled {
-      filledCount += 1
-      filled.insert(found.remote.value)
-      if isSame { sameCount += 1 }
-    }
-    if counts.count < UnseenCells.distinctCount || counts[found.value] != nil {
-      counts[found.value, default: 0] += 1
-    }
-    if !isSame, !isDefault { differing.append(found) }
   }
 }
