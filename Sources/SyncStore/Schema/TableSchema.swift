@@ -83,6 +83,12 @@ struct TableSchema {
   var registers: [Int: ColumnSet] = [:]
   /// The SQL of the CHECK conditions, without those that read a column that stays on this device.
   var checks: [String] = []
+  /// The SQL of expressions that are 1 for a row that breaks one of ``checks``, and otherwise 0.
+  ///
+  /// As SQLite does for a constraint, CASE evaluates what comes after OR only if it has to: in
+  /// `kind = 'text' OR json_extract(body, '$.v') > 0` it fails for a text. Elsewhere in a query SQLite
+  /// evaluates all of it.
+  var brokenChecks: [String] { checks.map { "CASE WHEN NOT (\($0)) THEN 1 ELSE 0 END" } }
   /// The unique indexes apart from the one of the identity.
   var uniqueIndexes: [UniqueIndex]
 

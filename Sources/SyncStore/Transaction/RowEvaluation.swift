@@ -61,9 +61,8 @@ final class RowEvaluation {
     guard !table.checks.isEmpty else { return nil }
     try set(values)
     if checking == nil {
-      let terms = table.checks.map { "ifnull(NOT (\($0)), 0)" }
       checking = try SQLStatement(
-        "SELECT \(terms.balanced(by: "OR")) FROM \(name) AS \(table.quotedName)",
+        "SELECT \(table.brokenChecks.balanced(by: "OR")) FROM \(name) AS \(table.quotedName)",
         on: database)
     }
     guard let checking, try checking.step() else { return nil }

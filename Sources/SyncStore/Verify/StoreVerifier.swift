@@ -202,11 +202,11 @@ final class StoreVerifier {
   /// `integrity_check` does not check them.
   private func checkConditions(_ schema: StoreSchema) throws {
     for table in schema.tables where !table.checks.isEmpty {
-      let terms = table.checks.map { "ifnull(NOT (\($0)), 0)" }
       let count =
         try Int.fetchOne(
           database,
-          sql: "SELECT count(*) FROM \(table.quotedName) WHERE \(terms.balanced(by: "OR"))")
+          sql: "SELECT count(*) FROM \(table.quotedName) "
+            + "WHERE \(table.brokenChecks.balanced(by: "OR"))")
         ?? 0
       guard count > 0 else { continue }
       note(
