@@ -232,6 +232,8 @@ import Testing
       3, shape.creation("TEXT") + shape.insertion("Ab", "a"), configuration: configuration)
     let others = Array(devices[..<2])
     try devices[2].run("UPDATE c SET y = 'older'")
+    // Of edits in one millisecond, either may be the later one.
+    usleep(2_000)
     try devices[0].run("UPDATE c SET y = 'newer'")
     try exchange(others)
     let migration = shape.migration(to: "TEXT COLLATE NOCASE")
