@@ -169,4 +169,133 @@ import Testing
     #expect(notes.contains("o=of the original"))
     #expect(notes.contains("c=of the copy"))
   }
+
+  /// The store goes on, and sends more. Returns its directory.
+  private func goOn(_ fleet: TestFleet, _ state: State) async throws -> Items {
+    let elsewhere = MemoryDirectory(seed: 9)
+    elsewhere.takeOver(state.items)
+    let manager = try await open(fleet, state.store, elsewhere)
+    for number in 1...3 {
+      try manager.put("before \(number)", "1")
+      try await manager.synchronize()
+    }
+    try await manager.close()
+    return elsewhere.items
+  }
+
+  /// Synchronizes until all devices have listed all folders. Checks that all have everything, and
+  /// that none waits.
+  private func expectAll(_ fleet: TestFleet, _ wanted: [String]) async throws {
+    for _ in 0..<16 { for manager in fleet.managers { try await manager.synchronize() } }
+    try fleet.expectEqual()
+    for manager in fleet.managers {
+      let notes = try manager.notes()
+      for note in wanted { #expect(notes.contains(note)) }
+      #expect(try await manager.synchronize().waiting == [])
+      #expect(try LocalStore.verify(at: manager.store.path).report.findings == [])
+    }
+    let late = try await join(fleet, "late")
+    for _ in 0..<6 { try await late.synchronize() }
+    #expect(try late.notes() == fleet[0].notes())
+    try await late.close()
+  }
+
+  /// The machine is put back, with its copy of the directory. What it has sent before, which arrives
+  /// later, gives way to what it has sent since.
+  @Test(arguments: ["all", "some", "none"])
+  func whatAPutBackMachineHadSentComesFromItsNewClient(known: String) async throws {
+    var fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let states = try await split(fleet)
+    let before = try await goOn(fleet, states.other)
+    if known != "none" {
+      fleet.memory.takeOver(before)
+      for manager in fleet.managers.dropFirst(known == "all" ? 1 : 2) {
+        try await manager.synchronize()
+      }
+      for (path, _) in before where states.counting.items[path] == nil {
+        fleet.memory.take(path)
+      }
+    }
+    fleet.memory.takeOver(states.counting.items)
+    fleet.replace(0, with: try await open(fleet, states.counting.store, fleet.memory))
+    try fleet[0].put("since", "1")
+    for manager in fleet.managers { try await manager.synchronize() }
+    fleet.memory.takeOver(before)
+    let former = fleet[0].binding.client
+    try await expectAll(
+      fleet, ["one=1", "two=1", "before 1=1", "before 3=1", "since=1"])
+    #expect(fleet[0].binding.ancestor == former)
+  }
+
+  /// The machine is a new client already when the file arrives that counts in place of its own.
+  @Test func branchThatGivesWayAfterTheForkComesFromTheNewClient() async throws {
+    var fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let states = try await split(fleet)
+    let before = try await goOn(fleet, states.counting)
+    fleet.memory.takeOver(states.other.items)
+    fleet.replace(0, with: try await open(fleet, states.other.store, fleet.memory))
+    let first = before.filter { $0.key.name.hasSuffix("\(states.counting.hash).syncchg") }
+    #expect(first.count == 1)
+    fleet.memory.takeOver(before.filter { first[$0.key] == nil })
+    _ = try await fork(fleet)
+    fleet.memory.takeOver(first)
+    try await expectAll(fleet, ["one=1", "two=1", "before 1=1", "before 3=1"])
+  }
+
+  /// Only a segment has the change sets that count, and files of the branch have their numbers.
+  @Test func branchHidesNoSegmentOfWhatCounts() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let states = try await split(fleet)
+    fleet.memory.takeOver(states.counting.items)
+    try await fleet[1].synchronize()
+    func isLater(_ path: RelativePath) -> Bool {
+      path.name.hasSuffix(".syncchg") && states.counting.items[path] == nil
+    }
+    let counting = try await goOn(fleet, states.counting)
+    let branch = try await goOn(fleet, states.other)
+    func number(_ path: RelativePath) -> UInt64 { ChangeSetName(path.name)?.number ?? 0 }
+    let loose = counting.keys.filter(isLater).sorted { number($0) < number($1) }
+    let folder = try #require(loose.first?.parent)
+    let parts = try loose.map { path in
+      guard case .file(let bytes)? = counting[path] else {
+        throw MemoryDirectory.Missing(path: path)
+      }
+      return Segment.Part(hash: ContentHash(of: bytes), bytes: bytes)
+    }
+    let header = try ChangeSetCodec.decodeHeader(try #require(parts.first).bytes)
+    let last = header.number + UInt64(parts.count) - 1
+    let content = try SegmentCodec.encode(
+      Segment(
+        root: header.root, document: header.document, generation: header.generation,
+        client: header.client, first: header.number, parts: parts))
+    let name = SegmentName(
+      numbers: header.number...last, hash: HashFragment(ContentHash(of: content)))
+    fleet.memory.put(.file(content), at: folder / "\(name)")
+    fleet.memory.takeOver(counting.filter { !isLater($0.key) })
+    fleet.memory.takeOver(branch.filter { isLater($0.key) })
+    #expect(try await fleet[1].synchronize().waiting == [])
+    #expect(try fleet[1].store.appliedVector().number(of: header.client) == last)
+    #expect(try fleet[1].notes().contains("before 3=1"))
+  }
+
+  /// The file that counts in place of the applied one is damaged.
+  @Test func whatContinuesADamagedFileIsWaitedFor() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let states = try await split(fleet)
+    fleet.memory.takeOver(states.other.items)
+    try await fleet[1].synchronize()
+    let counting = try await goOn(fleet, states.counting)
+    fleet.memory.takeOver(counting)
+    let first = try #require(
+      counting.first { $0.key.name.hasSuffix("\(states.counting.hash).syncchg") })
+    fleet.memory.put(.file([1]), at: first.key)
+    #expect(try await fleet[1].synchronize().waiting.map(\.reason) == [.brokenChain])
+    fleet.memory.put(first.value, at: first.key)
+    #expect(try await fleet[1].synchronize().waiting == [])
+    #expect(try fleet[1].notes().contains("before 3=1"))
+  }
 }

@@ -154,6 +154,8 @@ struct HostileRecordsTests {
     var ancestors = try records.ancestors()
     ancestors.clients.append(other)
     ancestors.contained[other.description] = 1
+    ancestors.branches = [other.description: VersionVector.Entry(number: 1, hash: hash)]
+    ancestors.takenBack = [manager.binding.client.description: 1]
     try records.keep(ancestors)
     if try records.formerGenerations().isEmpty {
       try records.keep([

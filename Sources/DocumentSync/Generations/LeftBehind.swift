@@ -4,8 +4,9 @@ import SyncStore
 
 /// Change sets in the directory that no device applies as they are: those that
 /// clients have published in a replaced generation and that its successor does
-/// not contain, and those that this store published as a former client, before
-/// it learned that it was retired.
+/// not contain, those that this store published as a former client, before
+/// it learned that it was retired, and those of a former client whose numbers
+/// another state of the store has used.
 ///
 /// A device that was in the former generation writes them again in the present
 /// one, each value with its original stamp: their authors may be gone. Files
@@ -116,8 +117,8 @@ struct LeftBehind: StoreSteps {
   // MARK: Scanning
 
   /// Whether there are folders to scan from time to time.
-  func isNeeded(_ members: Members) throws -> Bool {
-    try !records.formerGenerations().isEmpty || !retired(records.ancestors(), members).isEmpty
+  func isNeeded() throws -> Bool {
+    try !records.formerGenerations().isEmpty || !records.ancestors().clients.isEmpty
   }
 
   /// Writes the change sets in them again. Unless `isTurn`, scans only folders
@@ -126,6 +127,7 @@ struct LeftBehind: StoreSteps {
   func bring(_ members: Members, isTurn: Bool) throws {
     try bringOfFormerGenerations(isTurn: isTurn)
     try bringOfAncestors(members, isTurn: isTurn)
+    if isTurn { try bringBranches() }
   }
 
   private func bringOfFormerGenerations(isTurn: Bool) throws {
@@ -217,11 +219,70 @@ struct LeftBehind: StoreSteps {
     try records.keep(ancestors)
   }
 
+  private func bringBranches() throws {
+    let clients = try records.ancestors().clients
+    let folders = try files.folders(in: layout.syncChanges, ofSoMany: clients.count)
+    for client in clients where folders?.contains(client) ?? true {
+      do {
+        try bringBranch(of: client)
+      } catch let error as DirectoryError
+        where error.code == .notADirectory || error.code == .notReadable
+      {
+        // Fetching lists that folder in turn as well, and reports it.
+        context.environment.logger.notice("former client \(client): \(error)")
+      }
+    }
+  }
+
+  /// Writes the change sets of a former client again that do not count, since
+  /// those of another state of this store have their numbers. No store goes on
+  /// with them: a running one becomes a new client as well, and brings its own.
+  private func bringBranch(of client: ClientIdentifier) throws {
+    let names = try files.listIfPresent(
+      layout.syncChanges(of: client), as: ChangeFileName.self)
+    guard let first = names.map(\.numbers.lowerBound).min() else { return }
+    var ancestors = try records.ancestors()
+    let applied = try store.appliedVector().number(of: client)
+    let counting = try store.hashes(of: client, from: max(first, 2) - 1).filter {
+      $0.key <= applied
+    }
+    // After the content was exchanged, what was a branch may count.
+    let known = ancestors.branches?[client.description].flatMap {
+      counting[$0.number] == $0.hash ? nil : $0
+    }
+    let others = names.compactMap { name -> UInt64? in
+      guard case .changeSet(let name) = name, let hash = counting[name.number] else { return nil }
+      return name.hash.matches(hash) ? nil : name.number
+    }
+    guard let before = known?.number ?? others.min().map({ $0 - 1 }) else { return }
+    var contained = try store.vector().entries.mapValues(\.number)
+    contained[store.binding.client] = try store.head()?.number
+    let reader = LeftBehindReader(
+      files, binding: store.binding, generation: store.binding.generation, contained: contained,
+      lowestKept: [:], limits: [:])
+    reader.look(
+      at: names, of: client, after: before, known?.hash ?? counting[before], besides: counting)
+    let takenBack = ancestors.takenBack?[client.description] ?? 0
+    let held = try write(reader, evenIf: { $0.header.number <= takenBack }) { _ in
+      ancestors.branches = ancestors.branches ?? [:]
+      ancestors.branches?[client.description] = reader.last(of: client)
+      return try StoreRecords.record(of: ancestors)
+    }
+    // A file that cannot be read may be of no branch.
+    session.report.waiting += reader.waiting.filter { wait in
+      wait.reason == .dependencies || held.contains { $0.number == wait.number }
+    }
+  }
+
   /// Writes what can be read, and returns the change sets that are not to be
   /// taken for now.
+  ///
+  /// - Parameter isWanted: Whether to write a change set although the store has
+  ///   its changes.
   @discardableResult
   private func write(
     _ reader: LeftBehindReader, brake: DeletionBrake? = nil,
+    evenIf isWanted: (SyncChangeSet) -> Bool = { _ in false },
     _ record: ([ClientIdentifier: UInt64]) throws -> [String: [UInt8]?]
   ) throws -> [StoreRecords.HeldChangeSet] {
     var held: [StoreRecords.HeldChangeSet] = []
@@ -236,7 +297,7 @@ struct LeftBehind: StoreSteps {
       let window = try reader.next(windowCount, bytes: context.environment.fetchWindowBytes)
       guard let first = window.first else { break }
       let outcome = try store.rewrite(
-        window, brake: brake, records: try record(reader.contained),
+        window, brake: brake, evenIf: isWanted, records: try record(reader.contained),
         checkCancellation: context.checkCancellation)
       session.held.forget()
       switch outcome {

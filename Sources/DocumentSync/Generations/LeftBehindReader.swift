@@ -10,6 +10,8 @@ final class LeftBehindReader {
     var segments: [SegmentName] = []
     /// The hash of the last change set that was read.
     var last: ContentHash?
+    /// By number, the change sets to pass over, since they count.
+    var counting: [UInt64: ContentHash] = [:]
     /// The next change set, once it is read.
     var next: ReceivedChangeSet?
     /// Why the next change set cannot be read.
@@ -78,17 +80,44 @@ final class LeftBehindReader {
 
   func look(at clients: [ClientIdentifier]) throws {
     for client in clients {
-      var folder = Folder()
-      for name in try files.listIfPresent(
-        layout.syncChanges(of: client), as: ChangeFileName.self)
-      where name.numbers.upperBound > contained[client] ?? 0 {
-        switch name {
-        case .changeSet(let name): folder.claims[name.number, default: []].append(name)
-        case .segment(let name): folder.segments.append(name)
-        }
-      }
-      if !folder.claims.isEmpty || !folder.segments.isEmpty { position.folders[client] = folder }
+      add(
+        try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self),
+        of: client, to: Folder())
     }
+  }
+
+  /// Reads only a branch of a client's change sets.
+  ///
+  /// - Parameters:
+  ///   - names: The content of the client's folder.
+  ///   - number: The number before the branch, or the last that was read of it.
+  ///   - last: The hash of that change set; `nil` if unknown.
+  ///   - counting: By number, the change sets that are not part of the branch.
+  func look(
+    at names: [ChangeFileName], of client: ClientIdentifier, after number: UInt64,
+    _ last: ContentHash?, besides counting: [UInt64: ContentHash]
+  ) {
+    position.contained[client] = number
+    add(names, of: client, to: Folder(last: last, counting: counting))
+  }
+
+  private func add(_ names: [ChangeFileName], of client: ClientIdentifier, to folder: Folder) {
+    var folder = folder
+    for name in names where name.numbers.upperBound > contained[client] ?? 0 {
+      switch name {
+      case .changeSet(let name):
+        guard folder.counting[name.number].map(name.hash.matches) != true else { continue }
+        folder.claims[name.number, default: []].append(name)
+      case .segment(let name): folder.segments.append(name)
+      }
+    }
+    if !folder.claims.isEmpty || !folder.segments.isEmpty { position.folders[client] = folder }
+  }
+
+  /// The last change set that was read of a client.
+  func last(of client: ClientIdentifier) -> VersionVector.Entry? {
+    guard let number = contained[client], let hash = folders[client]?.last else { return nil }
+    return VersionVector.Entry(number: number, hash: hash)
   }
 
   /// The number of change sets that were not read yet.
@@ -191,7 +220,8 @@ final class LeftBehindReader {
       ChangeFetchQueue.Item(client: client, number: number, names: names, segments: segments())
     ]).first
     let intact = (outcome?.intact ?? []).filter { received in
-      folder.last == nil || received.changeSet.header.previous == folder.last
+      (folder.last == nil || received.changeSet.header.previous == folder.last)
+        && folder.counting[number] != received.hash
     }
     // If there are several, the one with the lowest hash counts, as everywhere.
     folder.next = intact.min {

@@ -83,11 +83,15 @@ extension ChangeFetch {
       let outcome = try ChangeFileReader(
         files, header: header, layout: layout, segments: segments
       ).read([item])
-      guard let intact = outcome.first?.intact.first,
-        number == 1 || before.map({ $0 == intact.changeSet.header.previous }) ?? false
+      guard let intact = outcome.first?.intact.first else {
+        unclear.insert(client)
+        continue
+      }
+      guard number == 1 || before.map({ $0 == intact.changeSet.header.previous }) ?? false
       else { continue }
       context.environment.logger.notice("change set \(number) of \(client) is another now")
       let entry = before.map { VersionVector.Entry(number: number - 1, hash: $0) }
+      try noteBranch(of: client, through: author.has)
       try store.takeBack(client, to: entry)
       waiting = try store.waiting()
       authors[client]?.has = number - 1
@@ -95,6 +99,17 @@ extension ChangeFetch {
       authors[client]?.lastHash = before
       return
     }
+  }
+
+  /// Notes that a branch of a former client of this store does not count any
+  /// more. Devices that have not applied it get it from this store.
+  private func noteBranch(of client: ClientIdentifier, through number: UInt64) throws {
+    var ancestors = try records.ancestors()
+    guard ancestors.clients.contains(client) else { return }
+    ancestors.takenBack = (ancestors.takenBack ?? [:]).merging(
+      [client.description: number], uniquingKeysWith: max)
+    ancestors.branches?[client.description] = nil
+    try records.keep(ancestors)
   }
 
   /// Notes that a number has no file: it has not arrived, or was vacuumed.

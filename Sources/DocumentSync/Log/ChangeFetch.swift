@@ -48,6 +48,9 @@ final class ChangeFetch: StoreSteps {
   private var waits: [ClientIdentifier: SyncReport.Wait] = [:]
   /// The clients with a file that did not check out: their later files wait.
   private var blocked: Set<ClientIdentifier> = []
+  /// The clients of which a file may count in place of an applied one, and could
+  /// not be read.
+  var unclear: Set<ClientIdentifier> = []
   /// Whether a change set in the store no longer has to wait: the application
   /// has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
@@ -226,7 +229,9 @@ final class ChangeFetch: StoreSteps {
       for (item, outcome) in zip(items, outcomes) {
         // Another file of the client may have failed just before.
         guard !blocked.contains(item.client) else { continue }
-        guard let received = accept(outcome, of: item) else { continue }
+        guard let received = accept(try completed(outcome, of: item, reader), of: item) else {
+          continue
+        }
         window.append(received)
         bytes += received.bytes.count
         memory += received.changeSet.byteCount
@@ -242,20 +247,44 @@ final class ChangeFetch: StoreSteps {
     return window
   }
 
+  /// Adds what segments have of a number if none of its own files continues the
+  /// chain: those may be of a branch that does not count.
+  private func completed(
+    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item,
+    _ reader: ChangeFileReader
+  ) throws -> ChangeFileReader.Outcome {
+    guard !item.names.isEmpty, !outcome.intact.isEmpty, continuing(outcome, of: item).isEmpty,
+      item.containing.contains(where: { _ in true })
+    else { return outcome }
+    var rest = item
+    rest.names = []
+    guard let found = try reader.read([rest]).first else { return outcome }
+    var completed = outcome
+    completed.intact += found.intact
+    completed.failure = outcome.failure ?? found.failure
+    return completed
+  }
+
+  /// Returns the files that continue the chain.
+  private func continuing(
+    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
+  ) -> [ReceivedChangeSet] {
+    let previous = authors[item.client]?.lastHash
+    return outcome.intact.filter { received in
+      previous == nil || received.changeSet.header.previous == previous
+    }
+  }
+
   /// Returns the file to apply; notes the reason if there is none.
   private func accept(
     _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
   ) -> ReceivedChangeSet? {
-    let author = authors[item.client] ?? Author()
-    let previous = author.lastHash
-    let intact = outcome.intact.filter { received in
-      previous == nil || received.changeSet.header.previous == previous
-    }
+    let intact = continuing(outcome, of: item)
     // If several files continue the chain, the one with the lowest hash counts.
     guard let received = intact.min(by: { $0.fragment < $1.fragment }) else {
       blocked.insert(item.client)
       if outcome.intact.isEmpty, outcome.hasVanished { vanished.insert(item.client) }
-      note(reason(outcome, of: item))
+      if let reason = reason(outcome, of: item) { note(reason) }
       return nil
     }
     authors[item.client]?.has = item.number
@@ -263,11 +292,32 @@ final class ChangeFetch: StoreSteps {
     return received
   }
 
-  /// Returns why none of the files that claim a number may be applied.
+  /// Whether the files that claim a number continue another file than the one
+  /// that counts: their author publishes them again as a new client, or the
+  /// store whose file counts does.
+  private func isBranch(
+    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
+  ) -> Bool {
+    guard !outcome.intact.isEmpty, !unclear.contains(item.client) else { return false }
+    var others: Set<HashFragment> = []
+    for case .changeSet(let name) in authors[item.client]?.listed ?? []
+    where name.number + 1 == item.number {
+      others.insert(name.hash)
+    }
+    return outcome.intact.allSatisfy { received in
+      received.changeSet.header.previous.map { others.contains(HashFragment($0)) } ?? false
+    }
+  }
+
+  /// Returns why none of the files that claim a number may be applied; `nil` if
+  /// no device waits for them.
   private func reason(
     _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
-  ) -> SyncReport.Wait {
-    if outcome.intact.isEmpty, let failure = outcome.failure { return failure }
+  ) -> SyncReport.Wait? {
+    let isBranch = isBranch(outcome, of: item)
+    // The file that cannot be read may be the one that counts.
+    if isBranch || outcome.intact.isEmpty, let failure = outcome.failure { return failure }
+    if isBranch { return nil }
     return SyncReport.Wait(
       client: item.client, number: item.number, reason: .brokenChain,
       message: "its file does not continue the change set before it",

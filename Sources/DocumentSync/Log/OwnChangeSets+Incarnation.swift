@@ -7,7 +7,7 @@ extension OwnChangeSets {
   /// Makes the store a new client, which writes again what is not common.
   ///
   /// If the store has dropped bytes, they come from the directory. What the directory does not have
-  /// either stays as it is: every member has applied it.
+  /// either is left out: every member has applied it.
   ///
   /// - Parameter standing: See ``LocalStore/beginIncarnation(_:isAncestorGone:bytes:standing:)``.
   func beginIncarnation(

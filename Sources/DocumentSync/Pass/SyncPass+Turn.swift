@@ -41,10 +41,9 @@ extension SyncPass {
   /// this one, that of its commands, or the folder of all clients, which shows
   /// a client whose only marker was lost.
   func takeTurn(
-    _ fetch: ChangeFetch, _ members: Members, _ state: CommandState,
-    _ listing: MarkerSteps.Listing
+    _ fetch: ChangeFetch, _ state: CommandState, _ listing: MarkerSteps.Listing
   ) throws -> Turn {
-    let places = try places(fetch, members).filter { $0.serves(half) }
+    let places = try places(fetch).filter { $0.serves(half) }
     switch places[turns.take(of: places.count, for: half)] {
     case .client(let client):
       try fetch.look(at: client)
@@ -63,12 +62,12 @@ extension SyncPass {
     }
   }
 
-  private func places(_ fetch: ChangeFetch, _ members: Members) throws -> [Place] {
+  private func places(_ fetch: ChangeFetch) throws -> [Place] {
     var places = fetch.knownClients.sorted().map(Place.client) + [.own, .clients]
     // Other members may have vacuumed the commands of a retired client that
     // came back.
     if try store.queuedCommands().contains(where: \.isPublished) { places.append(.commands) }
-    if try LeftBehind(session: session).isNeeded(members) { places.append(.behind) }
+    if try LeftBehind(session: session).isNeeded() { places.append(.behind) }
     return places
   }
 }

@@ -79,7 +79,7 @@ struct SyncPass: StoreSteps, Sendable {
     try removeUnfinished()
     let brake = brake()
     let fetch = try planFetch(found, members, brake)
-    let turn = try takeTurn(fetch, members, state, found.listing)
+    let turn = try takeTurn(fetch, state, found.listing)
     try announce(incarnations)
     if half != .sending {
       try fetch.run()

@@ -116,6 +116,12 @@ extension StoreRecords {
     var contained: [String: UInt64] = [:]
     /// The clients whose folders were scanned.
     var lookedThrough: [ClientIdentifier] = []
+    /// By client, the last change set that was read of a branch that does not
+    /// count. Earlier builds have none.
+    var branches: [String: VersionVector.Entry]?
+    /// By client, the number up to which this store had applied a branch when
+    /// another one began to count. Earlier builds have none.
+    var takenBack: [String: UInt64]?
   }
 
   /// A generation that the store has left, and its files there.

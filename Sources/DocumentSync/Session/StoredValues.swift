@@ -89,7 +89,10 @@ extension StoreRecords.FormerGeneration: StoredValue {
 }
 
 extension StoreRecords.Ancestors: StoredValue {
-  func checkNumbers() throws { try contained.checkNumbers() }
+  func checkNumbers() throws {
+    try contained.checkNumbers()
+    try takenBack?.checkNumbers()
+  }
 }
 
 extension StoreRecords.FormerLife: StoredValue {

@@ -11,8 +11,13 @@ struct RewrittenChangeSets {
   /// Rewrites the change sets, which are in causal order, except those whose changes the store has
   /// already. Returns how many were written.
   ///
-  /// - Parameter isOwn: Whether this store made them.
-  func write(_ changeSets: [SyncChangeSet], isOwn: Bool) throws -> Int {
+  /// - Parameters:
+  ///   - isOwn: Whether this store made them.
+  ///   - isWanted: Whether to write a change set although the store has its changes.
+  func write(
+    _ changeSets: [SyncChangeSet], isOwn: Bool,
+    evenIf isWanted: (SyncChangeSet) -> Bool = { _ in false }
+  ) throws -> Int {
     let conflicts = session.conflicts
     let lastConflict = try conflicts.journal.summary().last
     defer { conflicts.previousClient = nil }
@@ -30,7 +35,7 @@ struct RewrittenChangeSets {
       }
       // Each one is finished before the next one, which is compared with what is in the tables.
       let apply = ChangeApply(session: session, clockTolerance: clockTolerance)
-      if try ChangeContainment(session: session).contains(changeSet) {
+      if try !isWanted(former) && ChangeContainment(session: session).contains(changeSet) {
         // Values that have lost are entered in the journal.
         guard let concurrency else { continue }
         try apply.merge(changeSet, author: session.own, concurrency)

@@ -122,10 +122,12 @@ extension LocalStore {
   /// - Parameters:
   ///   - received: In causal order.
   ///   - brake: The brake of the synchronization; `nil` for change sets of this store.
+  ///   - isWanted: Whether to write a change set although this store has all its changes.
   ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
   @discardableResult
   package func rewrite(
     _ received: [ReceivedChangeSet], brake: DeletionBrake? = nil,
+    evenIf isWanted: (SyncChangeSet) -> Bool = { _ in false },
     records: [String: [UInt8]?] = [:], checkCancellation: @escaping () throws -> Void = {}
   ) throws -> RewriteOutcome {
     let passed = brake?.passed
@@ -140,7 +142,7 @@ extension LocalStore {
         let count: Int
         do {
           count = try rewriting(session, checkCancellation)
-            .write(received.map(\.changeSet), isOwn: false)
+            .write(received.map(\.changeSet), isOwn: false, evenIf: isWanted)
         } catch {
           throw received.last.flatMap {
             RefusedChangeSet(error, of: $0.changeSet.header, hash: $0.hash)
