@@ -50,10 +50,6 @@ import Testing
       lock.unlock()
     }
     #expect(try scratch.names().filter { $0.hasSuffix("-lock") } == ["0.db-docsync-lock"])
-    // A link that leads nowhere has a lock of its own.
-    try FileManager.default.createSymbolicLink(
-      atPath: scratch.store("3"), withDestinationPath: "none.db")
-    #expect(StoreLock.path(for: scratch.store("3")) == scratch.store("3") + "-docsync-lock")
   }
 
   @Test func anOperationWaitsForAnotherProcess() async throws {

@@ -233,6 +233,13 @@ struct LeftBehind: StoreSteps {
     while true {
       try context.checkCancellation()
       let position = reader.position
+      func hold(_ wait: SyncReport.Wait, _ deletions: [StoreStatus.WaitingChangeSet.Deletions]) {
+        reader.goBack(to: position)
+        reader.hold(wait)
+        held.append(
+          StoreRecords.HeldChangeSet(
+            client: wait.client, number: wait.number, deletions: deletions))
+      }
       let window = try reader.next(windowCount, bytes: context.environment.fetchWindowBytes)
       guard let first = window.first else { break }
       let outcome = try store.rewrite(
@@ -248,20 +255,15 @@ struct LeftBehind: StoreSteps {
         reader.goBack(to: position)
         continue
       case .refused(let refused):
-        reader.goBack(to: position)
         let wait = SyncReport.Wait(refused, path: reader.path(of: first))
         context.environment.logger.error("\(wait)")
-        reader.hold(wait)
-        held.append(
-          StoreRecords.HeldChangeSet(
-            client: refused.client, number: refused.number, deletions: []))
+        hold(wait, [])
         continue
       case .stopped(let deletions):
-        reader.goBack(to: position)
-        let (client, number) = (first.changeSet.header.client, first.changeSet.header.number)
-        reader.hold(SyncReport.Wait(client: client, number: number, deletions: deletions))
-        held.append(
-          StoreRecords.HeldChangeSet(client: client, number: number, deletions: deletions))
+        let header = first.changeSet.header
+        hold(
+          SyncReport.Wait(client: header.client, number: header.number, deletions: deletions),
+          deletions)
         continue
       }
       let bytes = files.counts.bytesRead - before

@@ -30,14 +30,6 @@ enum StoreLocation {
         + "directory would damage it. Move it there, or use another shared directory.")
   }
 
-  /// Returns the path of the file to which a symbolic link leads; `path` if it
-  /// is no link, or leads to no file.
-  static func followingLink(_ path: String) -> String {
-    var status = stat()
-    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
-    return resolved(path) ?? path
-  }
-
   /// Returns a path without symbolic links; `nil` if nothing is there.
   private static func resolved(_ path: String) -> String? {
     guard let resolved = realpath(path, nil) else { return nil }

@@ -21,10 +21,8 @@ import SyncStore
 final class StoreLock: Sendable {
   private let descriptor: Int32
 
-  /// Returns the path of the file; links to the store are followed, as SQLite
-  /// does: there is one lock, by whichever name a program opens the store.
   static func path(for store: String) -> String {
-    StoreLocation.followingLink(store) + "-docsync-lock"
+    StoreFilePath.beside(store, "-docsync-lock")
   }
 
   /// Takes the lock, or throws `storeInUse` at once.

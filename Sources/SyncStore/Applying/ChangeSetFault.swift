@@ -38,16 +38,10 @@ extension RefusedChangeSet {
     case let error as CodecError:
       reason = .contradictory
       message = "it contradicts itself: \(error.what)"
-    case let error as DatabaseError where Self.codes.contains(error.resultCode):
+    case let error as DatabaseError where error.concernsValues:
       reason = .contradictory
       message = "it cannot be applied: \(error.message ?? "\(error.resultCode)")"
     default: return nil
     }
   }
-
-  /// The codes that SQLite returns because of values, not because of the state
-  /// of the store.
-  private static let codes: [ResultCode] = [
-    .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
-  ]
 }

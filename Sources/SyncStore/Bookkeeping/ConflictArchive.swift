@@ -70,13 +70,7 @@ final class ConflictArchive {
     self.onStep = onStep
   }
 
-  static func path(beside store: String) -> String {
-    var information = stat()
-    guard lstat(store, &information) == 0, information.st_mode & S_IFMT == S_IFLNK else {
-      return store + suffix
-    }
-    return URL(fileURLWithPath: store).resolvingSymlinksInPath().path + suffix
-  }
+  static func path(beside store: String) -> String { StoreFilePath.beside(store, suffix) }
 
   /// The most bytes of values in an entry: it is in memory as a whole, several times over.
   var entryBytes: Int { min(8 << 20, bound / 2) }

@@ -107,3 +107,13 @@ extension StoreError {
       detail: error.localizedDescription)
   }
 }
+
+extension DatabaseError {
+  /// Whether SQLite returns the error because of values, not because of the state of the store.
+  var concernsValues: Bool {
+    let codes: [ResultCode] = [
+      .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
+    ]
+    return codes.contains(resultCode)
+  }
+}

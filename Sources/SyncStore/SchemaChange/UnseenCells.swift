@@ -134,16 +134,11 @@ struct UnseenCells {
       return true
     } catch is LocalEdits.Refusal {
       return false
-    } catch let error as DatabaseError where Self.codes.contains(error.resultCode) {
+    } catch let error as DatabaseError where error.concernsValues {
       // An expression of a condition or an index fails.
       return false
     }
   }
-
-  /// The codes that SQLite returns because of values, not because of the state of the store.
-  private static let codes: [ResultCode] = [
-    .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
-  ]
 
   private func note(_ found: Found) throws {
     session.conflicts.count += 1
