@@ -157,4 +157,38 @@ import Testing
     try converge(devices, Self.statuses, ["open", "open", "open"])
     try expectSound(devices)
   }
+
+  /// A reference by a code becomes one by integer keys, which differ between devices.
+  @Test(arguments: [false, true])
+  func aReferenceThatRefersToRowsNowStays(isStamped: Bool) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE author (id INTEGER PRIMARY KEY, code TEXT UNIQUE NOT NULL);
+      CREATE TABLE book (id INTEGER PRIMARY KEY, author TEXT REFERENCES author (code), title TEXT);
+      INSERT INTO author (code) VALUES ('AA'), ('BB');
+      INSERT INTO book (author, title) VALUES ('AA', 'a'), ('BB', 'b'), ('BB', 'c');
+      """)
+    let migration = """
+      PRAGMA foreign_keys = OFF; BEGIN;
+      CREATE TABLE new (id INTEGER PRIMARY KEY, author INTEGER REFERENCES author, title TEXT);
+      INSERT INTO new SELECT book.id, author.id, title FROM book
+        JOIN author ON author.code = book.author;
+      DROP TABLE book; ALTER TABLE new RENAME TO book; COMMIT;
+      """
+    try converge(devices)
+    if isStamped {
+      for code in ["AA", "BB"] {
+        try devices[0].run("UPDATE book SET author = '\(code)' WHERE title = 'b'")
+        try converge(devices)
+      }
+    }
+    try devices[0].run(migration)
+    try devices[1].receive(from: devices[0])
+    try devices[1].run(migration + "UPDATE book SET author = 1 WHERE title = 'b'")
+    try converge(
+      devices, "SELECT title, code FROM book JOIN author ON author.id = author ORDER BY title",
+      ["a|AA", "b|AA", "c|BB"])
+    try expectSound(devices)
+  }
 }

@@ -306,7 +306,7 @@ final class OpenStore: Sendable {
       session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
       checkCancellation: {})
     try RequiredCells(session).fill(binding, options)
-    let unseen = try UnseenCells(session, in: concerned.remade, arrival)
+    let unseen = try UnseenCells(session, concerned, arrival)
     try arrival.bringIn()
     try arrival.settle()
     try unseen.finish()

@@ -57,6 +57,8 @@ struct SchemaRenewal {
     var new: [Int] = []
     /// Tables that a program remade; they had no triggers for a while.
     var remade: [Int] = []
+    /// The columns of these tables that refer to other rows than before, or to rows only now.
+    var redirected: [Int: Set<Int>] = [:]
     /// Tables whose deleted rows retain their cells from now on, although the log lacks them.
     var lackingDeletedCells: Set<Int> = []
     /// The former forms of the keys of tables whose keys have other forms now.
@@ -105,7 +107,10 @@ struct SchemaRenewal {
       }
       try fillLog(of: columns.added, table, database)
       try forgetAside(of: table, database)
-      if !known.isLogged { concerned.remade.append(table.id) }
+      if !known.isLogged {
+        concerned.remade.append(table.id)
+        concerned.redirected[table.id] = Set(columns.redirected)
+      }
     }
     var forms = try KeyForms.read(database) ?? KeyForms()
     concerned.formerKeyForms = forms.update(schema.tables)

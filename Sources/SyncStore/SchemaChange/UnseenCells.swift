@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Values of columns that a migration has added by making their table again, where other devices
-/// have given these columns values before.
+/// Values of columns that a migration has added by making their table again, or whose values now
+/// refer to rows, where other devices have given these columns values before.
 ///
 /// No trigger has seen whether such a value is what the migration has filled in, or a later edit, and
 /// the other devices' values arrive as soon as the columns are there. What a migration fills in is of
@@ -31,18 +31,23 @@ struct UnseenCells {
 
   private let session: StoreSession
   private let arrival: SchemaArrival
+  private let redirected: [Int: Set<Int>]
   private var edits: [Found] = []
   private var lost: [Found] = []
 
   /// Finds the values. Call it before those of other devices are brought in.
   ///
-  /// - Parameter tables: The tables that were made again.
-  init(_ session: StoreSession, in tables: [Int], _ arrival: SchemaArrival) throws {
+  /// - Parameter concerned: The tables that were made again, with these columns.
+  init(
+    _ session: StoreSession, _ concerned: SchemaRenewal.Concerned, _ arrival: SchemaArrival
+  ) throws {
     self.session = session
     self.arrival = arrival
-    guard !tables.isEmpty else { return }
+    redirected = concerned.redirected
+    guard !concerned.remade.isEmpty else { return }
     for foreign in try session.foreign.all() {
-      guard let table = foreign.table(in: session.schema), tables.contains(table.id) else {
+      guard let table = foreign.table(in: session.schema), concerned.remade.contains(table.id)
+      else {
         continue
       }
       var columns: [Int: UnseenColumn] = [:]
@@ -84,16 +89,18 @@ struct UnseenCells {
         else { continue }
         let state = try access.stamps.state(of: access.fingerprint(known))
         for cell in row.cells {
-          guard let place = arrival.place(of: cell, in: table, places),
-            state?.stamp(of: place) ?? .zero == .zero
-          else { continue }
+          guard let place = arrival.place(of: cell, in: table, places) else { continue }
+          let stamp = state?.stamp(of: place) ?? .zero
+          let isRedirected = redirected[table.id]?.contains(place) ?? false
+          guard stamp == .zero || isRedirected else { continue }
           let column = table.columns[place]
           body(
             Found(
               row: RowKey(table: table.id, identity: known), key: entryKey(key, table),
               column: place, value: try session.exported(local.values[place], column),
               remote: (try arrival.value(cell.value, column), cell.stamp),
-              isFilled: cell.stamp.time < Self.unknownTimes.rawValue,
+              isFilled: cell.stamp.time < Self.unknownTimes.rawValue
+                || isRedirected && cell.stamp.time == stamp.time + 1,
               isDefault: local.values[place] == absent[place]))
         }
       }
