@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 import Testing
 
@@ -50,6 +51,65 @@ import Testing
       try device.run("INSERT INTO search (search) VALUES ('integrity-check')")
     }
     #expect(try devices[0].store.status().leftOut["search"] == .virtualTable)
+  }
+
+  /// SQLite lets the conflict clause of a statement override those in the triggers that it fires.
+  @Test(arguments: ["notes", "main.notes", "\"main\" . \"notes\""])
+  func aConflictClauseInATriggerTakesEffect(table: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE notes (id INTEGER PRIMARY KEY, tag TEXT);
+      CREATE TABLE uses (tag TEXT PRIMARY KEY, n INTEGER NOT NULL DEFAULT 0);
+      CREATE TRIGGER counted AFTER INSERT ON \(table) BEGIN
+        INSERT OR IGNORE INTO uses (tag) VALUES (NEW.tag);
+        UPDATE uses SET n = n + 1 WHERE tag = NEW.tag;
+      END;
+      CREATE TRIGGER recounted AFTER UPDATE ON \(table) BEGIN
+        INSERT OR REPLACE INTO uses VALUES (NEW.tag, 100);
+      END;
+      """, configuration: Self.excluding("uses"))
+    try devices[0].run("INSERT INTO notes (tag) VALUES ('a'), ('a'), ('b')")
+    let report = try devices[1].receive(from: devices[0])
+    #expect(report.warnings.isEmpty)
+    #expect(try devices[1].rows("SELECT * FROM uses ORDER BY tag") == ["a|2", "b|1"])
+    try devices[0].run("UPDATE notes SET tag = 'b' WHERE tag = 'a'")
+    #expect(try devices[1].receive(from: devices[0]).warnings.isEmpty)
+    #expect(try devices[1].rows("SELECT * FROM uses ORDER BY tag") == ["a|2", "b|100"])
+    try converge(devices)
+  }
+
+  /// FAIL in a table that stays on the device leaves no half of a statement behind.
+  @Test func aTriggerThatFailsIsSkippedForTheRow() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE notes (id INTEGER PRIMARY KEY, tag TEXT);
+      CREATE TABLE uses (tag TEXT UNIQUE ON CONFLICT FAIL);
+      CREATE TRIGGER used AFTER INSERT ON notes BEGIN INSERT INTO uses VALUES (NEW.tag); END;
+      """, configuration: Self.excluding("uses"))
+    try devices[0].run("INSERT INTO notes (tag) VALUES ('a'), ('b')")
+    try devices[1].run("INSERT INTO uses VALUES ('a')")
+    let report = try devices[1].receive(from: devices[0])
+    #expect(report.warnings.map(\.code) == [.triggerFailed])
+    #expect(try devices[1].rows("SELECT tag FROM notes ORDER BY tag") == ["a", "b"])
+    try converge(devices)
+    try expectSound(devices)
+  }
+
+  /// A conflict clause of the table does not take effect for what others have written.
+  @Test func aConflictClauseOfTheTableReplacesNoRow() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE notes (id TEXT PRIMARY KEY, tag TEXT UNIQUE ON CONFLICT REPLACE, n TEXT);
+      INSERT INTO notes VALUES ('x', 'x', 'x');
+      """)
+    try devices[0].run("INSERT INTO notes VALUES ('a', 'same', 'first')")
+    usleep(2_000)
+    try devices[1].run("INSERT INTO notes VALUES ('b', 'same', 'second')")
+    try converge(devices, "SELECT count(*) FROM notes", ["2"])
+    try expectSound(devices)
   }
 
   @Test func aTriggerThatWritesToSynchronizedTablesDoesNotRunTwice() throws {

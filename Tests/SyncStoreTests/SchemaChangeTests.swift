@@ -320,4 +320,19 @@ import Testing
     try converge(
       devices, "SELECT c.*, t.* FROM c, t ORDER BY id", ["2|5|2|1|a", "2|5|2|2|d", "2|5|2|3|c"])
   }
+
+  /// SQLite stores the number.
+  @Test func aNumberBetweenDoubleQuotesIsTheDefaultOfItsColumn() throws {
+    let devices = try scratch.devices(
+      2, "CREATE TABLE t (id TEXT PRIMARY KEY, a); INSERT INTO t VALUES ('x', 1), ('y', 2);")
+    let migration = """
+      ALTER TABLE t ADD COLUMN n INTEGER NOT NULL DEFAULT "0"; ALTER TABLE t ADD COLUMN r REAL DEFAULT "1"
+      """
+    try converge(devices)
+    for device in devices {
+      try device.run(migration)
+      #expect(try device.outgoing().allSatisfy { $0.changeSet.tables.isEmpty })
+    }
+    try converge(devices, "SELECT n, r, typeof(n) FROM t", ["0|1.0|integer", "0|1.0|integer"])
+  }
 }

@@ -256,7 +256,9 @@ extension CaptureTriggers {
       return "\(value) COLLATE \(quoted(SQLName(column.collation)))"
     }
     let sources = [newRow(for: index) { newValue($0) }, cast]
-    return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
+    // Of a value, SQLite evaluates both sides of AND and OR; one may guard the other.
+    return sources.map { "(SELECT CASE WHEN \(condition) THEN 1 END FROM \($0))" }
+      .joined(separator: " OR ")
   }
 
   /// Returns the SQL of a column of `OLD` or `NEW`, for a statement that reads the table: if the table
@@ -269,7 +271,8 @@ extension CaptureTriggers {
   private func newValue(_ name: SQLName) -> String {
     let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }
     if let column = replaced.first(where: { $0.name == name }) {
-      return "coalesce(\(ofRow("NEW", quoted(name))), (\(column.defaultExpression ?? "NULL")))"
+      let value = ColumnDefault(column.defaultExpression).expression
+      return "coalesce(\(ofRow("NEW", quoted(name))), \(value))"
     }
     guard !replaced.isEmpty,
       let generated = table.generatedColumns.first(where: { $0.name == name })

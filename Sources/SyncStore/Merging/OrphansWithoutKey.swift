@@ -129,7 +129,7 @@ struct OrphansWithoutKey {
     else { return false }
     let terms = reference.columns.map { "\(quoted(table.columns[$0].name)) = ?" }
     let writing = try access.statement(
-      "UPDATE OR ABORT main.\(table.quotedName) SET \(terms.joined(separator: ", ")) "
+      "UPDATE\(table.orAbort) main.\(table.quotedName) SET \(terms.joined(separator: ", ")) "
         + "WHERE \(rowid) = ?")
     do {
       try writing.withBound((values + [.integer(orphan.rowid)])[...]) { try session.write(writing) }

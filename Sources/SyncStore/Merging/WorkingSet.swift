@@ -204,11 +204,13 @@ final class WorkingSet {
     let table = access.table
     let unique = table.uniqueIndexes[claim.index]
     let values = try IdentityEncoding.decode(claim.key, count: unique.terms.count)
-    let terms = zip(unique.terms, unique.collations).map { "(\($0)) = ? COLLATE \($1)" }
+    // The condition may guard the terms.
+    let terms =
+      (unique.condition.map { ["(\($0))"] } ?? [])
+      + zip(unique.terms, unique.collations).map { "(\($0)) = ? COLLATE \($1)" }
     let shown = try access.statement(
       "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
-        + "WHERE \((terms + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND "))"
-    )
+        + "WHERE \(terms.joined(separator: " AND "))")
     for (index, value) in values.enumerated() {
       let column = unique.columns[index].map { table.columns[$0] }
       shown.bind(try column.map { try local(value, $0) } ?? value, at: index + 1)

@@ -30,7 +30,9 @@ enum PlainForm {
       }
       return quoted(column["name"] as SQLName) + " " + (isSimple ? type : quoted(SQLName(type)))
         + ((column["notnull"] as Int) != 0 ? " NOT NULL" : "")
-        + ((column["dflt_value"] as String?).map { " DEFAULT (\($0))" } ?? "")
+        + ((column["dflt_value"] as String?).map {
+          " DEFAULT \(ColumnDefault($0).expression)"
+        } ?? "")
     }
     let key = columns.filter { ($0["pk"] as Int) > 0 }.sorted {
       ($0["pk"] as Int) < ($1["pk"] as Int)

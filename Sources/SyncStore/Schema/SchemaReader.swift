@@ -316,6 +316,7 @@ struct SchemaReader {
       foreignKeys: [], uniqueIndexes: [])
     try checkWidth(of: table)
     table.misidentifiedParent = localKey == nil ? nil : keyParent
+    table.hasConflictClause = SQLTokens(sql).tokens.contains { $0.isWord("CONFLICT") }
     readChecks(of: &table, sql: sql)
     try readMergeTypes(of: &table)
     return Draft(table: table, primaryKey: primaryKey)

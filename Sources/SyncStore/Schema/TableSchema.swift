@@ -81,6 +81,11 @@ struct TableSchema {
   /// Columns that are one register with others, by position: those of a
   /// composite foreign key, and those that one CHECK names.
   var registers: [Int: ColumnSet] = [:]
+  /// Whether a constraint has a conflict clause, such as ON CONFLICT REPLACE.
+  var hasConflictClause = false
+  /// The words that keep such a clause from taking effect. Elsewhere they would take effect in place of
+  /// the conflict clauses of statements in triggers, such as INSERT OR IGNORE.
+  var orAbort: String { hasConflictClause ? " OR ABORT" : "" }
   /// The SQL of the CHECK conditions, without those that read a column that stays on this device.
   var checks: [String] = []
   /// The SQL of expressions that are 1 for a row that breaks one of ``checks``, and otherwise 0.

@@ -92,7 +92,10 @@ struct UnseenCells {
           guard let place = arrival.place(of: cell, in: table, places) else { continue }
           let stamp = state?.stamp(of: place) ?? .zero
           let isRedirected = redirected[table.id]?.contains(place) ?? false
-          guard stamp == .zero || isRedirected else { continue }
+          guard
+            stamp == .zero
+              || isRedirected && session.clients.precedes(stamp, cell.stamp)
+          else { continue }
           let column = table.columns[place]
           body(
             Found(

@@ -52,7 +52,7 @@ extension StoreSession {
     guard try access.row(key) == nil else { return }
     let terms = table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: ", ")
     let writing = try access.statement(
-      "UPDATE OR ABORT \(table.quotedName) SET \(terms) WHERE \(rowid) = ? "
+      "UPDATE\(table.orAbort) \(table.quotedName) SET \(terms) WHERE \(rowid) = ? "
         + "AND (\(table.isWithoutKey(table.quotedName)))")
     for (index, value) in key.enumerated() { writing.bind(value, at: index + 1) }
     writing.bind(row, at: key.count + 1)

@@ -36,10 +36,8 @@ final class AbsentValues {
   private static func value(
     of expression: String, _ affinity: ColumnSchema.Affinity, _ database: Database
   ) throws -> Value {
-    let tokens = SQLTokens(expression).tokens
-    // In a DEFAULT clause, a bare word is a string; elsewhere it is a column.
-    if tokens.count == 1, tokens[0].kind == .quotedName || isName(tokens[0]) {
-      return .text(tokens[0].text)
+    if let text = ColumnDefault(expression).text {
+      return Value.text(text).converted(to: affinity)
     }
     // Each expression has a table of its own, which stays: SQLite drops no table while rows are
     // read from another.
@@ -60,11 +58,5 @@ final class AbsentValues {
     } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
       return .null
     }
-  }
-
-  private static func isName(_ token: SQLTokens.Token) -> Bool {
-    let reserved = ["NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"]
-    return token.kind == .word && !reserved.contains(token.text.uppercased())
-      && token.text.first?.isNumber == false
   }
 }

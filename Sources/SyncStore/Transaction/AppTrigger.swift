@@ -13,6 +13,7 @@ struct AppTrigger {
   /// The positions of the trigger's name, its table, and the BEGIN and END of
   /// its body.
   private let name: Int
+  private let on: Int
   private let table: Int
   private let begin: Int
   private let end: Int
@@ -30,7 +31,10 @@ struct AppTrigger {
       let on = words[position..<begin].firstIndex(where: { $0.isWord("ON") }), on + 1 < begin,
       let end = words.lastIndex(where: { $0.isWord("END") }), end > begin
     else { return nil }
-    table = on + 1
+    self.on = on
+    // SQLite keeps the schema if the statement names it.
+    let isQualified = on + 3 < begin && words[on + 2].isSymbol(".")
+    table = isQualified ? on + 3 : on + 1
     self.begin = begin
     self.end = end
   }
@@ -68,7 +72,7 @@ struct AppTrigger {
   ///
   /// - Parameters:
   ///   - condition: The condition under which it runs, checked before its own condition.
-  ///   - endsTransaction: Whether a constraint of a table may contain ROLLBACK.
+  ///   - endsTransaction: Whether a constraint of a table may contain ROLLBACK or FAIL.
   func temporary(
     named newName: SQLName, condition: String, endsTransaction: (SQLName) -> Bool = { _ in false },
     mayWrite: (SQLName) -> Bool
@@ -82,7 +86,7 @@ struct AppTrigger {
     let when = tokens.tokens[(table + 1)..<begin].firstIndex { $0.isWord("WHEN") }
     let own = when.map { " AND (\(tokens.text(($0 + 1)..<begin)))" } ?? ""
     return """
-      CREATE TEMP TRIGGER \(quoted(newName)) \(tokens.text((name + 1)..<table)) \
+      CREATE TEMP TRIGGER \(quoted(newName)) \(tokens.text((name + 1)..<(on + 1))) \
       main.\(quoted(tableName)) \(tokens.text((table + 1)..<(when ?? begin))) \
       WHEN \(condition)\(own) BEGIN \
       \(kept.map { text(of: $0, endsTransaction) + ";" }.joined(separator: " ")) END

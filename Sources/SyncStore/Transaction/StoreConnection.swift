@@ -161,7 +161,7 @@ final class StoreConnection: Sendable {
       try String.fetchAll(
         database,
         sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table' "
-          + "AND sql LIKE '%rollback%'"
+          + "AND (sql LIKE '%rollback%' OR sql LIKE '%fail%')"
       ).map { SQLName($0).folded })
     let triggers = try String.fetchAll(
       database,

@@ -181,9 +181,8 @@ extension StoreSession {
     _ value: Value, _ column: SQLName, _ key: [Value], _ access: TableAccess
   ) throws -> Bool {
     let table = access.table
-    // ABORT is explicit, so that a conflict clause in the schema does not take effect.
     let statement = try access.statement(
-      "UPDATE OR ABORT \(table.quotedName) SET \(quoted(column)) = ? "
+      "UPDATE\(table.orAbort) \(table.quotedName) SET \(quoted(column)) = ? "
         + "WHERE \(TableAccess.match(table.keyColumns))")
     for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }
     do {

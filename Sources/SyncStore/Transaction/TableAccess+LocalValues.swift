@@ -35,7 +35,7 @@ extension TableAccess {
     guard !values.isEmpty else { return }
     let terms = table.excludedColumns.sorted().map { "\(quoted($0)) = ?" }
     let statement = try statement(
-      "UPDATE OR ABORT \(table.quotedName) SET \(terms.joined(separator: ", ")) "
+      "UPDATE\(table.orAbort) \(table.quotedName) SET \(terms.joined(separator: ", ")) "
         + "WHERE \(Self.match(table.keyColumns))")
     for (index, value) in (values + key).enumerated() { statement.bind(value, at: index + 1) }
     try session.write(statement)

@@ -331,7 +331,7 @@ final class TableAccess {
     if let statement = updating[columns] { return statement }
     let terms = columns.map { "\(quoted(table.columns[$0].name)) = ?" }
     let statement = try SQLStatement(
-      "UPDATE OR ABORT \(table.quotedName) SET \(terms.joined(separator: ", ")) "
+      "UPDATE\(table.orAbort) \(table.quotedName) SET \(terms.joined(separator: ", ")) "
         + "WHERE \(Self.match(table.keyColumns))", on: session.database)
     updating[columns] = statement
     return statement
@@ -344,9 +344,8 @@ final class TableAccess {
     let names =
       columns.map { quoted(table.columns[$0].name) } + (table.localKey.map { [quoted($0)] } ?? [])
     let marks = names.map { _ in "?" }
-    // ABORT is explicit, so that a conflict clause in the schema does not take effect.
     let statement = try SQLStatement(
-      "INSERT OR ABORT INTO \(table.quotedName) (\(names.joined(separator: ", "))) "
+      "INSERT\(table.orAbort) INTO \(table.quotedName) (\(names.joined(separator: ", "))) "
         + "VALUES (\(marks.joined(separator: ", ")))", on: session.database)
     inserting[columns] = statement
     return statement

@@ -41,6 +41,25 @@ struct ColumnDefault {
     }
   }
 
+  /// The text that a bare word stands for, or one between double quotes; `nil` for other defaults. Only in
+  /// a DEFAULT clause such a word is no column.
+  var text: String? {
+    let tokens = SQLTokens(sql ?? "").tokens
+    guard tokens.count == 1, tokens[0].kind == .quotedName || Self.isName(tokens[0]) else {
+      return nil
+    }
+    return tokens[0].text
+  }
+
+  /// SQL that gives the value in the statement of any program.
+  var expression: String { text.map(literal) ?? "(\(sql ?? "NULL"))" }
+
+  private static func isName(_ token: SQLTokens.Token) -> Bool {
+    let reserved = ["NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"]
+    return token.kind == .word && !reserved.contains(token.text.uppercased())
+      && token.text.first?.isNumber == false
+  }
+
   /// Returns SQL that gives the value in a statement.
   func term(_ database: Database) throws -> String {
     guard let sql else { return "NULL" }
