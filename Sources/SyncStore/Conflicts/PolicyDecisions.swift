@@ -77,7 +77,10 @@ struct PolicyDecisions {
       try edits.insert(
         cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value.value) }, as: row)
     }
-    if refusal == nil { try note(rebirths, nil) }
+    if refusal == nil {
+      try note(rebirths, nil)
+      session.conflicts.noteShown(row, isRescued: false)
+    }
     return refusal
   }
 
