@@ -365,6 +365,36 @@ import Testing
     try converge(devices, "SELECT * FROM v", ["a"])
     #expect(try devices[1].rows("SELECT * FROM cache") == [])
   }
+
+  /// A program has the module; docsync does not. The module of sqlite-vec names some of its tables as
+  /// no shadow tables in any case.
+  @Test func partsOfVirtualTablesOfAnUnknownModuleStayBehind() throws {
+    let parts = [
+      "vec_chunks", "vec_rowids", "vec_info", "vec_auxiliary", "Vec_vector_chunks00",
+      "vec_metadatachunks01", "vec_metadatatext15",
+    ]
+    let others = ["vec_rowids2", "vec_vector_chunks0", "vec_vector_chunksab", "vector_info"]
+    let module = """
+      PRAGMA writable_schema = ON;
+      INSERT INTO sqlite_schema VALUES ('table', 'VEC', 'VEC', 0,
+        'CREATE VIRTUAL TABLE VEC USING "vec0"(v float[2])');
+      PRAGMA writable_schema = RESET;
+      """
+    let devices = try scratch.devices(
+      2,
+      (parts + others).map { "CREATE TABLE \($0) (id INTEGER PRIMARY KEY, v);" }.joined()
+        + module, configuration: AppTriggerTests.excluding("vec_info"))
+    for name in parts + others { try devices[0].run("INSERT INTO \(name) VALUES (1, 2)") }
+    #expect(
+      try devices[0].changes().map(\.table).sorted() == others.map { SQLName($0) }.sorted())
+    let status = try devices[0].store.status()
+    for part in parts {
+      // What is excluded does not get into whole stores.
+      #expect(
+        status.leftOut[SQLName(part)] == (part == "vec_info" ? .excluded : .virtualTablePart))
+    }
+    #expect(status.leftOut["VEC"] == .virtualTable)
+  }
 }
 
 extension RowIdentityTests {

@@ -122,11 +122,12 @@ final class ChangeApply {
   }
 
   /// Stores the changes of a table that this store does not have, or whose rows it identifies in
-  /// another way. Ignores a table that is excluded, or in which migrations are recorded: earlier
-  /// builds synchronized the latter.
+  /// another way. Ignores a table that is excluded, and one in which migrations are recorded or which is
+  /// part of a virtual table: earlier builds synchronized such tables.
   private func keep(_ changes: TableChanges, author: Int32) throws {
     let isIgnored = session.schema.leftOut.contains {
-      $0.key.folded == changes.table.folded && [.excluded, .schema].contains($0.value)
+      $0.key.folded == changes.table.folded
+        && [.excluded, .schema, .virtualTablePart].contains($0.value)
     }
     if isIgnored { return }
     try session.foreign.keep(changes, author: author, clients: session.clients)

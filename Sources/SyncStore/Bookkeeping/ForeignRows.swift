@@ -203,6 +203,11 @@ final class ForeignRows {
 
   // MARK: - Names
 
+  /// Returns the names in change sets of the tables whose rows were stored.
+  static func tableNames(_ database: Database) throws -> [SQLName] {
+    try SQLName.fetchAll(database, sql: "SELECT wire FROM docsync_foreign_table")
+  }
+
   /// Returns the tables whose rows, or some of their cells, were stored.
   func all() throws -> [Table] {
     if isLoaded { return tables }

@@ -23,7 +23,7 @@ enum TableRegistry {
   /// Returns the recorded schema of the tables that still exist, by their present names.
   ///
   /// It finds a renamed table by its triggers, which SQLite keeps with it, and a remade table,
-  /// which has lost them, by its name.
+  /// which has lost them, by its name. ``RenamedTables`` finds those that are both.
   static func registered(_ database: Database) throws -> [SQLName: SchemaReader.Registered] {
     let watched = try NamesTrigger.contents(database)
     let present = try SQLName.fetchAll(
@@ -33,13 +33,12 @@ enum TableRegistry {
     for content in watched.values { names[content.table.folded] = nil }
     let excluded = try ExcludedNames.read(database).columns
     var result: [SQLName: SchemaReader.Registered] = [:]
+    var missing: [SchemaReader.Registered] = []
     for row in try StoredRow.fetchAll(database, sql: "SELECT * FROM docsync_table ORDER BY id") {
       let id: Int = try row["id"]
       let stored: SQLName = try row["name"]
-      guard let name = watched[id]?.table ?? names[stored.folded] else {
-        continue
-      }
-      names[name.folded] = nil
+      let name = watched[id]?.table ?? names[stored.folded]
+      if let name { names[name.folded] = nil }
       let wireName: SQLName = try row["wire"]
       let storedExcluded = excluded[wireName] ?? []
       var table = SchemaReader.Registered(
@@ -55,6 +54,10 @@ enum TableRegistry {
         table.references.append(try column["refers"])
       }
       table.columns = table.storedColumns
+      guard let name else {
+        missing.append(table)
+        continue
+      }
       if let content = watched[id] {
         table.excluded = content.excluded
         if content.columns.count == table.columns.count { table.columns = content.columns }
@@ -62,7 +65,10 @@ enum TableRegistry {
       }
       result[name] = table
     }
-    return result
+    guard !missing.isEmpty else { return result }
+    var renamed = try RenamedTables(database, known: result, missing: missing)
+    renamed.find()
+    return renamed.known
   }
 
   /// Returns whether those of the columns that a table still has are as they were: in their former
@@ -95,7 +101,7 @@ enum TableRegistry {
   }
 
   /// What is recorded about the tables: ``registered(_:)`` depends on nothing else than this and the
-  /// schema.
+  /// schema, if bookkeeping is in line with the schema.
   struct Content: Equatable {
     fileprivate var tables: [[DatabaseValue]]
     fileprivate var columns: [[DatabaseValue]]

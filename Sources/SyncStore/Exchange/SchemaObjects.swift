@@ -37,11 +37,9 @@ struct SchemaObjects {
 
   /// - Parameter schema: The name of the database: `main`, or that of an attached one.
   init(_ database: Database, in schema: String = "main") throws {
-    var types: [SQLName: String] = [:]
-    for row in try Row.fetchAll(database, sql: "PRAGMA \(schema).table_list") {
-      guard (row["schema"] as String) == schema else { continue }
-      types[(row["name"] as SQLName).folded] = row["type"]
-    }
+    let types = Dictionary(
+      try TableType.all(database, schema: schema).map { ($0.name.folded, $0.type) },
+      uniquingKeysWith: { first, _ in first })
     let objects = try Row.fetchAll(
       database,
       sql: "SELECT type, name, tbl_name, sql FROM \(schema).sqlite_schema WHERE sql IS NOT NULL "
@@ -56,8 +54,8 @@ struct SchemaObjects {
         case "view": .view
         default:
           switch types[name.folded] {
-          case "virtual": .virtualTable
-          case "shadow": .virtualTablePart
+          case .virtual: .virtualTable
+          case .virtualTablePart: .virtualTablePart
           default: .table
           }
         }

@@ -86,9 +86,8 @@ enum ProgramDefinitions {
 
   /// Returns the ordinary tables of a database.
   static func tables(_ database: Database) throws -> [SQLName] {
-    try Row.fetchAll(database, sql: "PRAGMA main.table_list").compactMap { row in
-      let name: SQLName = row["name"]
-      return row["type"] == "table" && !name.begins(with: "sqlite_") ? name : nil
-    }.sorted()
+    try TableType.all(database)
+      .filter { $0.type == .ordinary && !$0.name.begins(with: "sqlite_") }
+      .map(\.name).sorted()
   }
 }

@@ -167,18 +167,18 @@ struct SchemaReader {
   ) throws -> [SQLName] {
     let excluded = Set(configuration.excludedTables.map { $0.folded })
     var names: [SQLName] = []
-    for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
-      let name: SQLName = row["name"]
-      let type: String = row["type"]
+    for (name, type) in try TableType.all(database) {
       guard !name.begins(with: "sqlite_"), !name.begins(with: "docsync_") else { continue }
       switch type {
-      case "table" where excluded.contains(name.folded): leftOut[name] = .excluded
-      case "table" where try SchemaTables.include(name, configuration, database):
+      case .ordinary where excluded.contains(name.folded),
+        .virtualTablePart(isShadow: false) where excluded.contains(name.folded):
+        leftOut[name] = .excluded
+      case .ordinary where try SchemaTables.include(name, configuration, database):
         leftOut[name] = .schema
-      case "table": names.append(name)
-      case "virtual": leftOut[name] = .virtualTable
-      case "shadow": leftOut[name] = .virtualTablePart
-      default: continue
+      case .ordinary: names.append(name)
+      case .virtual: leftOut[name] = .virtualTable
+      case .virtualTablePart: leftOut[name] = .virtualTablePart
+      case .view: continue
       }
     }
     return names.sorted()

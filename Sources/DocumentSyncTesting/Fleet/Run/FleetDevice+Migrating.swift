@@ -31,19 +31,40 @@ extension FleetDevice {
     guard refusal == nil else { return }
     version.carryOut(migration)
     hasDropped = migration.isRemoval
+    if case .renameTable(let table, _, _) = migration {
+      onlyRenamed?.insert(table)
+    } else {
+      onlyRenamed = nil
+    }
     try note(migration)
   }
 
   /// Recreates a table, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
-  /// synchronization if columns were added.
+  /// synchronization if columns were added. If the table was renamed just now, the store need not notice
+  /// that first.
   func remake(_ remake: FleetRemake) throws {
     guard arrived.isEmpty, let table = version.shared.table(remake.table).flatMap(version.here)
     else { return }
-    try noticeSchema()
+    if !canFollow(remake, of: table) { try noticeSchema() }
     hasDropped = true
+    onlyRenamed = nil
     let objects = try statements(creating: table)
     guard let create = objects.first else { return }
     _ = try edit(remake.edit(table, create: create, others: Array(objects.dropFirst())))
+  }
+
+  /// Draws whether a table is recreated although the store has not noticed yet that it was renamed. A
+  /// foreign key has to show which table it is.
+  private func canFollow(_ remake: FleetRemake, of table: FleetTable) -> Bool {
+    guard onlyRenamed?.contains(remake.table) == true, remake.salt.isMultiple(of: 2),
+      table.hasSurrogateKey, table.columns.count > 1
+    else { return false }
+    return version.shared.synchronized.contains { other in
+      other.name != remake.table
+        && other.references.contains {
+          $0.isEnforced && $0.parent == remake.table && $0.parentColumns == table.key
+        }
+    }
   }
 
   /// Recreates a table, of which one column then has another affinity.
@@ -67,6 +88,7 @@ extension FleetDevice {
     version.carryOut(migration)
     scratch = try OracleScratch(schema: version.shared)
     hasDropped = true
+    onlyRenamed = nil
   }
 
   /// Returns the statements that have created a table and its indexes and triggers.

@@ -22,6 +22,9 @@ final class FleetDevice {
   /// Whether the last migration since the last synchronization dropped a column or recreated a
   /// table.
   var hasDropped = false
+  /// The tables that were renamed since the store last noticed its schema; `nil` if it was changed in
+  /// other ways, too.
+  var onlyRenamed: Set<SQLName>? = []
   /// The columns that were added since the last synchronization, by table, with their defaults.
   var arrived: [SQLName: [SQLName: Value]] = [:]
   /// The defaults of all columns that were added on this device.
@@ -151,6 +154,7 @@ final class FleetDevice {
     try told?.begin()
     _ = try store.status()
     try checkTold()
+    onlyRenamed = []
     try noteSealed(check, since: former)
   }
 

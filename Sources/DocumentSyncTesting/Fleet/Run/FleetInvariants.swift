@@ -207,6 +207,7 @@ struct FleetInvariants {
     device.leave = EditCheck.Leave()
     device.arrived = [:]
     device.hasDropped = false
+    device.onlyRenamed = []
     try device.moves.clear()
     try checkParked(device, expected)
   }
