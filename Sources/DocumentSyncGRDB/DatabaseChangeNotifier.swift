@@ -55,17 +55,25 @@ public final class DatabaseChangeNotifier: Sendable {
       while let changed = take() {
         do {
           try await notify(changed)
-        } catch let error as DatabaseError where Self.isBusy(error) {
-          // The synchronization writes already what comes next.
+        } catch {
           putBack(changed)
-          do { try await Task.sleep(for: .milliseconds(20)) } catch { return }
+          if error is CancellationError { return }
+          guard let pause = Self.pause(after: error) else { throw error }
+          do { try await Task.sleep(for: pause) } catch { return }
         }
       }
     }
   }
 
-  private static func isBusy(_ error: DatabaseError) -> Bool {
-    [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode)
+  /// Returns how long to wait before the database is notified again; `nil` after an error that does not pass.
+  private static func pause(after error: any Error) -> Duration? {
+    switch (error as? DatabaseError)?.resultCode {
+    // The synchronization writes already what comes next, or the application has interrupted its queries.
+    case .SQLITE_BUSY?, .SQLITE_LOCKED?, .SQLITE_INTERRUPT?: .milliseconds(20)
+    // The database is suspended.
+    case .SQLITE_ABORT?: .milliseconds(500)
+    default: nil
+    }
   }
 
   private func take() -> Pending? {

@@ -1,8 +1,10 @@
 import DocumentSync
 import DocumentSyncTesting
 import Foundation
+import SyncDirectory
 import SyncModel
 import SyncStore
+import Synchronization
 import Testing
 
 /// A latch that tests wait at without sleeping.
@@ -141,9 +143,63 @@ private actor Gate {
     let error = await syncError { _ = try await syncing.value }
     #expect(error?.code == .cancelled)
     #expect(try await fleet[1].conflicts(onlyOpen: true).count == 1)
-    fleet[1].setDelegate(nil)
+    // The next one asks again.
+    fleet[1].setDelegate(Deciding { _ in .value(.text("both")) })
     try await fleet.settle()
     try fleet.expectEqual()
+    #expect(try body(fleet[0]) == "seed-0=both")
+  }
+
+  /// A synchronization that fails after it has applied the change asks no delegate; the next one does, before it
+  /// sends anything.
+  @Test(arguments: [true, false]) func theNextSynchronizationAsksAfterOneThatFailed(
+    hasDelegate: Bool
+  ) async throws {
+    let fleet = try await disagreement { $0.thresholds.windowCount = 1 }
+    for number in 1...5 {
+      try fleet[0].put("other \(number)", "1")
+      try await fleet[0].synchronize()
+    }
+    let asked = Mutex(0)
+    if hasDelegate {
+      fleet[1].setDelegate(
+        Deciding { _ in
+          asked.withLock { $0 += 1 }
+          return .value(.text("both"))
+        })
+    }
+    fleet.directories[1].script(
+      FaultyDirectory.Fault(.fail(.away), on: .read, pathPart: "SyncChanges", occurrence: 5))
+    let error = await syncError { _ = try await fleet[1].synchronize() }
+    #expect(error != nil)
+    #expect(try await fleet[1].conflicts(onlyOpen: true).count == 1)
+    #expect(asked.withLock(\.self) == 0)
+    let report = try await fleet[1].synchronize()
+    #expect(report.questions == [1] && report.openConflicts == (hasDelegate ? 0 : 1))
+    #expect(asked.withLock(\.self) == (hasDelegate ? 1 : 0))
+    #expect(try await fleet[1].synchronize().questions == [])
+    try await fleet.settle()
+    try fleet.expectEqual()
+    if hasDelegate { #expect(try body(fleet[0]) == "seed-0=both") }
+  }
+
+  /// A question is asked once, also if the directory is full.
+  @Test func whatCannotBeSentIsNotAskedAgain() async throws {
+    let fleet = try await disagreement()
+    let asked = Mutex(0)
+    fleet[1].setDelegate(
+      Deciding { _ in
+        asked.withLock { $0 += 1 }
+        return nil
+      })
+    fleet.memory.capacity = 0
+    for _ in 0..<2 {
+      let error = await syncError { _ = try await fleet[1].synchronize() }
+      #expect(error?.code == .noSharedSpace)
+    }
+    fleet.memory.capacity = .max
+    try await fleet.settle()
+    #expect(asked.withLock(\.self) == 1)
   }
 
   @Test func afterItsTimeLimitTheLaterChangeStandsAndTheQuestionStaysOpen() async throws {

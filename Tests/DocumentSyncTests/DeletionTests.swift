@@ -4,6 +4,7 @@ import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
+import Synchronization
 import Testing
 
 /// Deleting documents, removing everything, and what the others are told.
@@ -140,6 +141,28 @@ import Testing
     }
     #expect(told > 3 && untold > 3, "\(told), \(untold)")
     #expect(call > 15)
+  }
+
+  /// The delegate asks the manager, which waits for the delegate's answer.
+  @Test(.timeLimit(.minutes(2))) func delegateThatCallsItsManagerGetsTheError() async throws {
+    final class Calling: SyncDelegate {
+      let manager: DocumentSyncManager
+      let code = Mutex<SyncError.Code?>(nil)
+
+      init(_ manager: DocumentSyncManager) { self.manager = manager }
+
+      func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
+        let error = await syncError { _ = try await self.manager.synchronize() }
+        code.withLock { $0 = error?.code }
+        return .stop
+      }
+    }
+    let fleet = try await TestFleet(2)
+    try await application(fleet).deleteDocument("main", by: .random(), described: "attic")
+    let delegate = Calling(fleet[1])
+    fleet[1].setDelegate(delegate)
+    #expect(await syncError { _ = try await fleet[1].synchronize() }?.code == .documentDeleted)
+    #expect(delegate.code.withLock(\.self) == .documentDeleted)
   }
 
   @Test func deviceThatCreatesItAgainBringsItsEditsAndTheOthersAreAsked() async throws {

@@ -115,6 +115,31 @@ import Testing
 
   /// Whom it was before it has retired itself; but it was retired before that,
   /// and has nothing to say.
+  /// It cannot tell the others yet that it is a new client.
+  @Test func newClientReceivesFromAFullDirectory() async throws {
+    let fleet = try await makeFleet()
+    let original = try await open(fleet, "0")
+    try await open(fleet, "1").close()
+    try copy(fleet, "1", to: "moved")
+    try FileManager.default.removeItem(atPath: fleet.scratch.store("1"))
+    try original.put("other", "1")
+    try await original.synchronize()
+    fleet.memory.capacity = 0
+    let moved = try await open(fleet, "moved")
+    _ = try await moved.fetchChanges()
+    #expect(try moved.notes().contains("other=1"))
+    fleet.memory.capacity = .max
+    try original.put("another", "1")
+    try await original.synchronize()
+    fleet.memory.capacity = 0
+    let error = await syncError { _ = try await moved.synchronize() }
+    #expect(error?.code == .noSharedSpace)
+    #expect(try moved.notes().contains("another=1"))
+    fleet.memory.capacity = .max
+    #expect(try await moved.synchronize().incarnations.count == 1)
+    try await settle([original, moved])
+  }
+
   @Test func clientThatIsRemovedSaysAgainWhoIsNoMore() async throws {
     let fleet = try await makeFleet()
     let original = try await open(fleet, "0")
@@ -144,7 +169,7 @@ import Testing
     #expect(listed.first { $0.client == first }?.status == .member)
     #expect(listed.first { $0.client == second }?.status == .removed)
     #expect(
-      await syncError { try await moved.synchronize() }?.code == .clientRemoved)
+      await syncError { _ = try await moved.synchronize() }?.code == .clientRemoved)
     moved.setDelegate(Answering(.rejoin))
     try await settle([original, moved])
     #expect(try await original.synchronize().waiting.isEmpty)

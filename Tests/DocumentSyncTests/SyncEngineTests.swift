@@ -641,6 +641,36 @@ import Testing
     #expect(changes == 1)
   }
 
+  /// A program changes a table so that it cannot be synchronized, and mends it.
+  @Test func aTableThatIsMendedIsSynchronizedAgain() async throws {
+    let pair = try await Pair()
+    try await pair.waitForReport()
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(60)
+    let database = try DatabaseQueue(path: pair.path, configuration: configuration)
+    try await database.write { database in
+      try database.execute(
+        sql: "CREATE TABLE new AS SELECT * FROM notes; DROP TABLE notes; "
+          + "ALTER TABLE new RENAME TO notes")
+    }
+    await pair.engine.noteExternalChange()
+    try await pair.wait("it cannot be synchronized") { event -> Bool? in
+      guard case .failed(_, let error, let retry) = event else { return nil }
+      return error.code == .storeUnsuitable && retry == .never
+    }
+    try await database.write { database in
+      try database.execute(
+        sql:
+          "CREATE TABLE new (id TEXT PRIMARY KEY, body TEXT); INSERT INTO new SELECT * FROM notes; "
+          + "DROP TABLE notes; ALTER TABLE new RENAME TO notes; INSERT INTO notes VALUES ('later', '1')"
+      )
+    }
+    try await pair.waitForReport { !$0.sent.isEmpty }
+    try await pair.fleet[0].synchronize()
+    #expect(try pair.fleet[0].notes().contains("later=1"))
+    try await pair.end()
+  }
+
   @Test func documentsAreAddedAndRemoved() async throws {
     let pair = try await Pair(automaticallySync: false)
     try await pair.engine.add(

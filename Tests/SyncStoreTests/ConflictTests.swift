@@ -463,6 +463,39 @@ extension Device {
     #expect(try one.store.conflictPlaces().inArchive == 7)
   }
 
+  /// Open questions are beyond the bound, but not once they are closed.
+  @Test(arguments: ["sealed", "arrived", "answered", "dropped"])
+  func questionsThatAreClosedCountAgain(how: String) throws {
+    var options = StoreOptions()
+    options.conflictEntries = 0
+    let (one, two) = try pair(options: options)
+    try one.store.setPolicies { policies in
+      for column: SQLName in ["a", "b"] { policies.set(.ask, table: "note", column: column) }
+    }
+    try one.run("UPDATE note SET a = 'one', b = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two', b = 'two' WHERE id = 'x'")
+    try one.receive(from: two)
+    let open = try one.store.conflicts(onlyOpen: true).map(\.number)
+    #expect(open.count == 2)
+    switch how {
+    case "sealed":
+      try one.run("DELETE FROM note")
+      _ = try one.store.seal()
+    case "arrived":
+      try two.receive(from: one)
+      try two.run("DELETE FROM note")
+      try one.receive(from: two)
+    case "answered":
+      for number in open { try one.store.resolveConflict(number, by: .local) }
+    default:
+      try one.run("ALTER TABLE note DROP COLUMN a; ALTER TABLE note DROP COLUMN b")
+      _ = try one.store.status()
+    }
+    #expect(try one.store.openConflictCount() == 0)
+    #expect(try one.store.conflicts().map(\.number) == [2])
+    #expect(try one.store.allConflicts().map(\.number) == [2, 1])
+  }
+
   @Test func openQuestionsAreNotDropped() throws {
     var options = StoreOptions()
     options.conflictEntries = 2

@@ -43,6 +43,8 @@ extension DocumentKeeper {
   func leaveReplacedFile() async throws {
     guard let manager else { return }
     if await Self.onThread({ manager.isFileInPlace }) { return }
+    // Another task may have closed it meanwhile, and opened the new file.
+    guard self.manager === manager else { return }
     watches.cancel()
     await closeManager()
   }
@@ -78,7 +80,7 @@ extension DocumentKeeper {
     guard attempt == nil, schedule.hold == .failed, !isClosed else { return }
     probe = nil
     // What an open connection knows of the file may be of the former content.
-    if lastError?.code != .schemaUnsuitable {
+    if lastError?.code.mayPassWithSchema != true {
       watches.cancel()
       schedule.isWatched = false
       await closeManager()

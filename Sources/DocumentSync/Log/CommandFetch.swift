@@ -49,14 +49,16 @@ struct CommandFetch: StoreSteps {
     let names = Dictionary(grouping: listed, by: \.number)
     let last = max(announced, names.keys.max() ?? 0)
     var new: [CommandEvent] = []
+    var retirements: [SyncCommand.Retire] = []
     var bytes = 0
     var processed = 0
     func keep() throws {
       guard processed > 0 else { return }
       try CommandSteps(session: session).keep(state, events: new)
+      for retire in retirements { context.send(.retired(retire.client, reason: retire.reason)) }
       for event in new { context.send(.commandReceived(event)) }
       session.report.processedCommands += processed
-      (new, bytes, processed) = ([], 0, 0)
+      (new, retirements, bytes, processed) = ([], [], 0, 0)
     }
     while state.processed.number(of: client) < last {
       let number = state.processed.number(of: client) + 1
@@ -79,9 +81,7 @@ struct CommandFetch: StoreSteps {
         }
         state.process(file, hash: hash)
         processed += 1
-        if let retire = file.command.retire {
-          context.send(.retired(retire.client, reason: retire.reason))
-        }
+        if let retire = file.command.retire { retirements.append(retire) }
         if let application = file.command.application {
           bytes += application.payload.count
           new.append(

@@ -11,6 +11,8 @@ extension DocumentSyncManager {
       events.enter(.registered)
       return output
     } catch let error as SyncError {
+      // The delegate calls while it is asked: it would wait for its own answer.
+      if questions.isHeld { throw error }
       do {
         try await questions.take { try await answer(error) }
       } catch is CancellationError {

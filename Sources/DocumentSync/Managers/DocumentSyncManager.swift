@@ -293,7 +293,7 @@ public final class DocumentSyncManager: Sendable {
   /// events. The manager cannot be used afterwards.
   public func close() async throws {
     let closing = CloseStoreOperation(store: store, environment: environment)
-    for queue in [lookingQueue, questionQueue, longQuestionQueue] {
+    for queue in [lookingQueue, questionQueue, longQuestionQueue, journalQueue] {
       for operation in queue.operations { closing.addDependency(operation) }
     }
     try await queue.run(closing, events: events)

@@ -85,19 +85,25 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       }
       return try pass.fetch()
     }
-    try await ask(pass.session, context)
-    let report = try await blocking { try pass.send(fetched) }
+    let isUnasked = try await ask(pass.session, context)
+    let report = try await blocking { [self] in
+      let report = try pass.send(fetched)
+      if isUnasked { try store.noteAsked() }
+      return report
+    }
     if extent == .all, !lock.noteSynchronization(at: environment.now()) {
       environment.logger.notice("\(verb): \(StoreLock.path(for: store.path)) cannot be written")
     }
     return report
   }
 
-  /// Asks the questions that the first half has left undecided. The journal
-  /// contains them durably before.
-  private func ask(_ session: SyncSession, _ context: OperationContext) async throws {
-    let questions = session.report.questions
-    guard let delegate, !questions.isEmpty else { return }
+  /// Asks the questions that the first half has left undecided, and those of synchronizations that failed
+  /// before they asked. The journal contains them durably before. Returns whether there are questions, and no
+  /// delegate to ask: then the report tells them.
+  private func ask(_ session: SyncSession, _ context: OperationContext) async throws -> Bool {
+    let questions = try await blocking { [self] in try store.unaskedQuestions() }
+    session.report.questions = questions
+    guard let delegate, !questions.isEmpty else { return !questions.isEmpty }
     context.begin(.deciding, count: questions.count)
     let warnings = try await ConflictQuestions(
       numbers: questions, delegate: delegate, context: context,
@@ -109,5 +115,8 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       }
     ).ask()
     session.report.warnings += warnings
+    // A synchronization that fails from now on does not ask again.
+    try await blocking { [self] in try store.noteAsked() }
+    return false
   }
 }

@@ -12,6 +12,8 @@ extension SyncPass {
     var members: Members
     /// Whether to publish a marker that shows that this client is there.
     var mustShow: Bool
+    /// Why the directory could not be written to before the changes of others were fetched.
+    var refusal: DirectoryError?
     /// The waits of this client, for its marker.
     var waiting: [SyncReport.Wait] = []
     /// The files of others that this client has waited for in two

@@ -26,10 +26,6 @@ extension SyncPass {
         incarnation.client, as: binding.clientDescription, ancestor: incarnation.ancestor,
         document: binding.document)
     }
-    for incarnation in incarnations {
-      context.send(
-        .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
-    }
     try LeftBehind(session: session).note(incarnations)
     // No other store of theirs removes what a killed process has left.
     for incarnation in incarnations
@@ -40,6 +36,10 @@ extension SyncPass {
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()
     session.report.incarnations = incarnations
+    for incarnation in incarnations {
+      context.send(
+        .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
+    }
   }
 
   /// Records which members this store has not seen, and retires those that were

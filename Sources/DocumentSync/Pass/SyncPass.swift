@@ -67,7 +67,10 @@ struct SyncPass: StoreSteps, Sendable {
   }
 
   private func fetchOnce(mendsGaps: Bool) throws -> Fetched {
+    // What was in conflict before a gap was closed is in conflict still.
+    let (conflicts, warnings) = (session.report.conflicts, session.report.warnings)
     session.report = SyncReport()
+    (session.report.conflicts, session.report.warnings) = (conflicts, warnings)
     let found = try listMarkers()
     let state = try CommandFetch(session: session).fetch(found.seen, found.lowest)
     // Before anything else, since a command may change the members.
@@ -76,11 +79,13 @@ struct SyncPass: StoreSteps, Sendable {
     let incarnations = try store.unannouncedIncarnations()
     let mustShow = try checkMembership(members, found.listing, incarnations)
     try MemberSteps(session: session).forgetUnwanted(members, state)
-    try removeUnfinished()
+    var refusal = try self.refusal { try removeUnfinished() }
     let brake = brake()
     let fetch = try planFetch(found, members, brake)
     let turn = try takeTurn(fetch, members, state, found.listing)
-    try announce(incarnations)
+    if half != .fetching, let error = try self.refusal({ try announce(incarnations) }) {
+      refusal = error
+    }
     if half != .sending {
       try fetch.run()
       if mendsGaps { try mendGap(of: fetch, found) }
@@ -89,7 +94,19 @@ struct SyncPass: StoreSteps, Sendable {
         members, isTurn: scansFormerGenerations || turn.scansFormerGenerations)
     }
     return Fetched(
-      listing: found.listing, turn: turn, seen: found.seen, members: members, mustShow: mustShow)
+      listing: found.listing, turn: turn, seen: found.seen, members: members, mustShow: mustShow,
+      refusal: refusal)
+  }
+
+  /// Runs a step that writes to the directory. Returns the error of a directory that is full or may not be
+  /// written to: it can still be read.
+  private func refusal(_ step: () throws -> Void) throws -> DirectoryError? {
+    do {
+      try step()
+      return nil
+    } catch let error as DirectoryError where [.notWritable, .noSpace].contains(error.code) {
+      return error
+    }
   }
 
   /// Runs the second half: publishes local edits, including answers to
@@ -110,6 +127,7 @@ struct SyncPass: StoreSteps, Sendable {
   }
 
   private func sendOnce(_ fetched: Fetched) throws {
+    if let refusal = fetched.refusal { throw refusal }
     var fetched = fetched
     try observeAbsence(fetched)
     try retireAncestors(fetched)

@@ -39,8 +39,11 @@ extension SyncError.Code {
   /// Whether a synchronization that failed with this code may succeed when the store's file has
   /// changed: while a backup is restored, the file is incomplete for a while.
   var mayPassWithFile: Bool {
-    [.notADatabase, .storeDamaged, .notUnderSync, .schemaUnsuitable].contains(self)
+    [.notADatabase, .storeDamaged, .notUnderSync].contains(self) || mayPassWithSchema
   }
+
+  /// Whether a synchronization that failed with this code may succeed when a program has changed a table.
+  var mayPassWithSchema: Bool { self == .schemaUnsuitable || self == .storeUnsuitable }
 
   /// Whether a synchronization that failed with this code has applied the changes of others before, and only
   /// could not send.

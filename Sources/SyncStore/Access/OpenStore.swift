@@ -300,6 +300,8 @@ final class OpenStore: Sendable {
     }
     let session = try session(database, renewed.schema, log, isContinuing: isContinuing)
     guard let concerned = renewed.concerned else { return session }
+    // Questions about tables and columns that are gone are settled.
+    session.conflicts.journal.mayHaveClosed = true
     let arrival = SchemaArrival(session: session)
     try arrival.begin(concerned)
     try seal(

@@ -33,6 +33,8 @@ final class ConflictJournal {
   private var settling: [Bool: [SQLStatement]] = [:]
   /// Whether an entry may be open; `nil` until it is looked up.
   private var mayHaveOpen: Bool?
+  /// Whether open entries may have been closed, which count for the bound from now on.
+  var mayHaveClosed = false
 
   /// The most entries, and the most bytes of values.
   struct Bound {
@@ -106,7 +108,7 @@ final class ConflictJournal {
 
   /// Writes an entry, in place of the one with its number.
   func write(_ entry: Entry) throws {
-    if entry.status == .open { mayHaveOpen = true }
+    if entry.status == .open { mayHaveOpen = true } else { mayHaveClosed = true }
     let blobs: [[UInt8]?] = [
       KeptCells.encode(entry.key),
       entry.base.map { KeptCells.encode([(entry.column ?? 0, $0)]) },
@@ -293,11 +295,14 @@ final class ConflictJournal {
 
   /// Writes the entries that the transaction has added, and trims the journal to its bound.
   func finish() throws {
-    guard knownSummary != nil else { return }
+    guard knownSummary != nil || mayHaveClosed else { return }
+    // Trimming notes there what has gone to the file.
+    knownSummary = try summary()
     try writePending()
     try trim()
     try MetaTable.write(
       .conflictJournal, to: Array(JSONEncoder().encode(try summary())), database)
     knownSummary = nil
+    mayHaveClosed = false
   }
 }

@@ -5,6 +5,16 @@ import SyncModel
 /// Each method is one transaction of SQLite. Each may run during a synchronization: another process
 /// may give an answer while the synchronization waits for it.
 extension LocalStore {
+  /// Returns the conflicts that synchronizations have left undecided, also those that failed
+  /// afterwards, and about which no delegate was asked yet (``noteAsked()``), by their numbers. Some
+  /// may be decided by now.
+  package func unaskedQuestions() throws -> [Int64] {
+    try record(UnaskedQuestions.key).map { try UnaskedQuestions($0).numbers } ?? []
+  }
+
+  /// Notes that the delegate was asked about ``unaskedQuestions()``, or that there is none. Idempotent.
+  package func noteAsked() throws { try setRecordAlone(UnaskedQuestions.key, to: nil) }
+
   /// Returns the entries of the journal that are in the store, the newest first. Older ones are in the
   /// file beside it: see ``conflicts(before:limit:)``.
   ///
