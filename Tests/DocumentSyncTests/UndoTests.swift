@@ -216,6 +216,56 @@ import Testing
     #expect(try pair.value(1, "SELECT group_concat(id) FROM item") == "3")
   }
 
+  /// Rows refer by its number to a row that is identified by declared columns, in their keys.
+  @Test func rowsThatContainADeclaredRowInTheirKeysAreDeletedWithIt() async throws {
+    let scratch = try Scratch()
+    let database = try DatabaseQueue(path: scratch.store("0"))
+    try await database.write {
+      try $0.execute(
+        sql: """
+          CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+          CREATE TABLE profile(
+            person INTEGER PRIMARY KEY REFERENCES person ON DELETE CASCADE, text TEXT);
+          CREATE TABLE word(
+            person INTEGER NOT NULL REFERENCES person ON DELETE CASCADE, word TEXT,
+            PRIMARY KEY (person, word));
+          INSERT INTO person VALUES (1, 'Ann');
+          """)
+    }
+    var configuration = StoreConfiguration()
+    configuration.identities["person"] = .columns(["name"])
+    let managers = try await scratch.share(
+      through: MemoryDirectory(seed: 1), configuration: configuration)
+    func settle() async throws {
+      for _ in 0..<3 { for manager in managers { try await manager.synchronize() } }
+    }
+    try await database.write {
+      try $0.execute(
+        sql: """
+          INSERT INTO person VALUES (2, 'Eve'); INSERT INTO profile VALUES (2, 'of Eve');
+          INSERT INTO word VALUES (2, 'w');
+          """)
+    }
+    try await settle()
+    let number = try #require(try managers[0].store.head()?.number)
+    #expect(try await managers[0].undoChangeSet(number).leftRows == [])
+    try await settle()
+    try await database.write { try $0.execute(sql: "INSERT INTO person VALUES (7, 'Eve')") }
+    try await settle()
+    for manager in managers {
+      #expect(try await manager.verify().findings == [])
+      #expect(try await manager.parkedRows() == [])
+      #expect(
+        try await DatabaseQueue(path: manager.path).read {
+          try String.fetchAll(
+            $0,
+            sql: "SELECT name FROM person UNION ALL SELECT text FROM profile "
+              + "UNION ALL SELECT word FROM word ORDER BY 1")
+        } == ["Ann", "Eve"])
+    }
+    #expect(Set(try managers.map { try $0.store.digest() }).count == 1)
+  }
+
   @Test func aRehearsalChangesNothing() async throws {
     let pair = try await Pair()
     let number = try await pair.edit(

@@ -12,7 +12,8 @@ import SyncModel
 /// The users who may read and write a store's file. Files beside the store are for the same users,
 /// whatever the umask of the process that creates them; SQLite treats its companion files likewise.
 package struct StoreFileMode: Hashable, Sendable {
-  /// The permissions of owner, group and others, without execution.
+  /// The permissions of owner, group and others, without execution. The owner may always write: the store may be
+  /// read-only only for a while.
   package let permissions: mode_t
   /// The group to which the group permissions apply.
   private let group: gid_t
@@ -22,7 +23,7 @@ package struct StoreFileMode: Hashable, Sendable {
   package init?(of path: String) {
     var information = stat()
     guard stat(path, &information) == 0 else { return nil }
-    permissions = information.st_mode & 0o666
+    permissions = information.st_mode & 0o666 | 0o200
     group = information.st_gid
   }
 

@@ -96,6 +96,18 @@ enum SchemaTables {
     Known(
       "migratehistory", "name", "migrated_at", naming: ["name"],
       onlyBeside: ["id"]),  // peewee-migrate
+    Known(
+      "schema_migration", "name", "applied", naming: ["name"], onlyBeside: ["id"]),  // peewee
+    Known("_sqlite_migrations", "migration_set", "name"),  // sqlite-utils
+    Known("tortoise_migrations", "app", "name"),  // Tortoise ORM
+    Known("seaql_migrations", "version", "applied_at", naming: ["version"]),  // SeaORM
+    Known("schema_migrations", "filename"),  // Sequel
+    Known("gorp_migrations", "id", "applied_at", naming: ["id"]),  // sql-migrate
+    Known("mikro_orm_migrations", "name", "executed_at", naming: ["name"]),  // MikroORM
+    Known("bun_migrations", "name", "group_id", naming: ["name"]),  // Bun
+    Known("adonis_schema", "name", "batch", naming: ["name"]),  // AdonisJS
+    Known("VersionInfo", "Version", "AppliedOn", naming: ["Version"]),  // FluentMigrator
+    Known("SchemaVersions", "ScriptName", "Applied", naming: ["ScriptName"]),  // DbUp
     Known("Z_METADATA", "Z_PLIST", content: .state),  // Core Data
     Known("Z_MODELCACHE", "Z_CONTENT", content: .state),  // Core Data
   ]

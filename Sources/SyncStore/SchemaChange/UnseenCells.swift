@@ -34,6 +34,8 @@ struct UnseenCells {
   private let redirected: [Int: Set<Int>]
   private var edits: [Found] = []
   private var lost: [Found] = []
+  /// Edits that take the place of what may be edits of another device.
+  private var replacing: [Found] = []
 
   /// Finds the values. Call it before those of other devices are brought in.
   ///
@@ -58,10 +60,17 @@ struct UnseenCells {
       guard columns.values.contains(where: { $0.differingCount > 0 }) else { continue }
       try forEach(of: foreign, table) { found in
         guard !found.isDefault, found.value != found.remote.value else { return }
-        switch columns[found.column]?.fate(of: found.value, isFilled: found.isFilled) {
-        case .edit: edits.append(found)
+        guard let column = columns[found.column] else { return }
+        switch column.fate(
+          of: found.value, instead: found.remote.value, isFilled: found.isFilled)
+        {
+        case .edit:
+          edits.append(found)
+          if found.isFilled, column.mayBeEdit(remote: found.remote.value) {
+            replacing.append(found)
+          }
         case .lost: lost.append(found)
-        case .filledIn, nil: return
+        case .filledIn: return
         }
       }
     }
@@ -121,6 +130,7 @@ struct UnseenCells {
   func finish() throws {
     var rows: [RowKey: [Found]] = [:]
     var order: [RowKey] = []
+    var refused: Set<RowKey> = []
     for found in edits {
       if rows[found.row] == nil { order.append(found.row) }
       rows[found.row, default: []].append(found)
@@ -129,9 +139,13 @@ struct UnseenCells {
       let cells = rows[row, default: []].sorted { $0.column < $1.column }
       // Conditions may concern several of them.
       if try set(cells) { continue }
-      for cell in cells where try cells.count == 1 || !set([cell]) { try note(cell) }
+      for cell in cells where try cells.count == 1 || !set([cell]) {
+        refused.insert(row)
+        try note(cell)
+      }
     }
     for found in lost { try note(found) }
+    for found in replacing where !refused.contains(found.row) { try note(found, outcome: .local) }
   }
 
   /// Returns whether the table allows the values. If not, nothing is changed.
@@ -150,11 +164,11 @@ struct UnseenCells {
     }
   }
 
-  private func note(_ found: Found) throws {
+  private func note(_ found: Found, outcome: Conflict.Outcome = .remote) throws {
     session.conflicts.count += 1
     try session.conflicts.addSettled(
       ConflictJournal.Entry(
-        kind: .cell, row: found.row, column: found.column, rule: .latestWins, outcome: .remote,
+        kind: .cell, row: found.row, column: found.column, rule: .latestWins, outcome: outcome,
         localStamp: nil, remoteStamp: found.remote.stamp, key: found.key,
         local: [(found.column, found.value)], remote: [(found.column, found.remote.value)]))
   }

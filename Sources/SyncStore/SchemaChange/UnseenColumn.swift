@@ -28,8 +28,8 @@ struct UnseenColumn {
   private var sameCount = 0
   /// The number of the others that have a value here, by value.
   private var filledHere: [Value: Int] = [:]
-  /// What other devices' migrations have filled in.
-  private var filled: Set<Value> = []
+  /// How many rows have which value of 1970 on another device. Most of them are what a migration has filled in.
+  private var filled: [Value: Int] = [:]
   /// How many rows have which value here, and which one was first.
   private var counts: [Value: (count: Int, order: Int)] = [:]
 
@@ -39,8 +39,10 @@ struct UnseenColumn {
     if isFilled {
       filledCount += 1
       if isSame { sameCount += 1 }
-      if filled.count < Self.distinctCount, remote.contentCount <= Self.countedLength {
-        filled.insert(remote)
+      if remote.contentCount <= Self.countedLength,
+        filled.count < Self.distinctCount || filled[remote] != nil
+      {
+        filled[remote, default: 0] += 1
       }
     }
     guard value.contentCount <= Self.countedLength,
@@ -55,22 +57,30 @@ struct UnseenColumn {
   /// devices have, or else the first. `nil` if no two rows have the same.
   private var usual: Value? {
     let best = counts.max { one, other in
-      (one.value.count, filled.contains(one.key) ? 1 : 0, -one.value.order)
-        < (other.value.count, filled.contains(other.key) ? 1 : 0, -other.value.order)
+      (one.value.count, filled[one.key] != nil ? 1 : 0, -one.value.order)
+        < (other.value.count, filled[other.key] != nil ? 1 : 0, -other.value.order)
     }
-    return best.flatMap { $0.value.count > 1 || filled.contains($0.key) ? $0.key : nil }
+    return best.flatMap { $0.value.count > 1 || filled[$0.key] != nil ? $0.key : nil }
+  }
+
+  /// Whether a value of 1970 on another device may be an edit that was made there before that device noticed
+  /// the column: no other row has it, and it is not what the migration has filled in here.
+  func mayBeEdit(remote: Value) -> Bool {
+    differingCount <= Self.fewRows && filled[remote] == 1 && remote != usual
   }
 
   /// Returns what a value is that differs from another device's.
-  func fate(of value: Value, isFilled: Bool) -> Fate {
+  func fate(of value: Value, instead remote: Value, isFilled: Bool) -> Fate {
     let usual = usual
     let isFew = differingCount <= Self.fewRows
     // Half of the rows show that both migrations fill in the same.
-    if isFilled, 2 * sameCount >= filledCount { return .edit }
+    if isFilled, 2 * sameCount >= filledCount {
+      return value == usual && mayBeEdit(remote: remote) ? .lost : .edit
+    }
     let filledAlike = sameCount + (usual.flatMap { filledHere[$0] } ?? 0)
     let isAlike = filledCount > 0 ? 2 * filledAlike >= filledCount : usual != nil
     if value == usual { return isFilled && isFew && sameCount > 0 ? .lost : .filledIn }
     if isFilled, isAlike { return .edit }
-    return isFew || isAlike && !filled.contains(value) ? .lost : .filledIn
+    return isFew || isAlike && filled[value] == nil ? .lost : .filledIn
   }
 }

@@ -156,11 +156,13 @@ struct LocalEdits {
     try atomically {
       try LocalReferrers(session).follow(deletionOf: [key], of: table)
       try access.delete(key)
+      // Rows refer by the number to a row that is identified by declared columns.
+      let number =
+        table.identity == .surrogate ? [] : shown.localKey.map { [("identity", Value.integer($0))] }
       try log(
         .delete, key: try localKey(of: shown, table), mask: nil, table,
-        further: table.recordedColumns.map {
-          (CaptureTriggers.Column.old($0), shown.values[$0])
-        })
+        further: (number ?? [])
+          + table.recordedColumns.map { (CaptureTriggers.Column.old($0), shown.values[$0]) })
       access.changes.note(.deleted, key)
     }
   }
