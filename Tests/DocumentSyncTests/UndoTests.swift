@@ -199,6 +199,34 @@ import Testing
     for manager in pair.managers { #expect(try await manager.verify().findings == []) }
   }
 
+  /// A row is deleted, and another one gets its key.
+  @Test(arguments: [false, true]) func aRowThatTookTheKeyOfADeletedOneGetsItsOwnBack(
+    isEdited: Bool
+  ) async throws {
+    let pair = try await Pair()
+    try await pair.edit(0, "INSERT INTO label VALUES ('blue', NULL, '#00f')")
+    try await pair.edit(0, "INSERT INTO labelling VALUES (3, 'blue')")
+    try await pair.settle()
+    let before = try pair.rows(0)
+    let number = try await pair.edit(
+      0, "DELETE FROM label WHERE name = 'pink'; UPDATE label SET name = 'pink' WHERE name = 'blue'"
+    )
+    if isEdited { try await pair.edit(0, "UPDATE label SET color = '#00e' WHERE name = 'pink'") }
+    let undo = try await pair[0].undoChangeSet(number)
+    try await pair.settle()
+    if isEdited {
+      // It is not there twice.
+      #expect(undo.leftRows.contains { $0.reason == .changedSince })
+      #expect(
+        try pair.value(1, "SELECT group_concat(color) FROM (SELECT * FROM label ORDER BY name)")
+          == "#00e,#f00")
+    } else {
+      #expect(undo.leftRows == [])
+      #expect(try [0, 1].map { try pair.rows($0) } == [before, before])
+    }
+    for manager in pair.managers { #expect(try await manager.verify().findings == []) }
+  }
+
   @Test func undoingTwiceChangesNothingMore() async throws {
     let pair = try await Pair()
     let number = try await pair.edit(0, "DELETE FROM item WHERE id < 3")

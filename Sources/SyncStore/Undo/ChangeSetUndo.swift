@@ -42,6 +42,8 @@ struct ChangeSetUndo {
   private var insertions: [Step] = []
   private var updates: [Step] = []
   private var deletions: [Step] = []
+  /// The rows of which some cells stay, since they were changed since.
+  private var changedSince: Set<RowKey> = []
   private var undo = AppliedChangeSet.Undo()
   private var counts: [Int: AppliedChangeSet.Undo.Table] = [:]
 
@@ -98,12 +100,15 @@ struct ChangeSetUndo {
       try plan(change, of: row, access, before)
     }
     guard !moves.isEmpty else { return }
-    // A row whose key was changed, and that was edited since, is not doubled under its former key.
+    // A row whose key was changed, and that was edited since, is not doubled under its former key. A row that
+    // had the new key before gets its own values back.
     let gone = Set(deletions[firstDeletion...].map(\.row))
     let added = insertions[firstInsertion...]
     insertions.removeSubrange(firstInsertion...)
     for step in added {
-      if let moved = moves[step.row], !gone.contains(moved), try present.row(moved).shown != nil {
+      if let moved = moves[step.row], !gone.contains(moved), try present.row(moved).shown != nil,
+        try changedSince.contains(moved) || !before.row(moved.identity).exists
+      {
         try leave(
           step.row, access, .changedSince, "It has another key by now, and was changed since.")
       } else {
@@ -208,6 +213,7 @@ struct ChangeSetUndo {
       updates.append(Step(row: row.key, edit: .update(cells), before: rows))
     }
     if !later.isEmpty {
+      changedSince.insert(row.key)
       try leave(row.key, access, .changedSince, "It was changed since.", columns: later)
     }
     if !unknown.isEmpty {
