@@ -198,8 +198,31 @@ private actor Gate {
       #expect(error?.code == .noSharedSpace)
     }
     fleet.memory.capacity = .max
+    // The first report tells it.
+    #expect(try await fleet[1].synchronize().questions == [1])
     try await fleet.settle()
     #expect(asked.withLock(\.self) == 1)
+    #expect(try await fleet[1].synchronize().questions == [])
+  }
+
+  /// Another process answers it before the next synchronization.
+  @Test func whatIsAnsweredElsewhereIsNotAskedAgain() async throws {
+    let fleet = try await disagreement()
+    let asked = Mutex(0)
+    fleet.memory.capacity = 0
+    let error = await syncError { _ = try await fleet[1].synchronize() }
+    #expect(error?.code == .noSharedSpace)
+    let other = try LocalStore.open(at: fleet[1].store.path)
+    try other.resolveConflict(1, by: .value(.text("elsewhere")))
+    try other.close()
+    fleet.memory.capacity = .max
+    fleet[1].setDelegate(
+      Deciding { _ in
+        asked.withLock { $0 += 1 }
+        return nil
+      })
+    #expect(try await fleet[1].synchronize().questions == [])
+    #expect(asked.withLock(\.self) == 0)
   }
 
   @Test func afterItsTimeLimitTheLaterChangeStandsAndTheQuestionStaysOpen() async throws {

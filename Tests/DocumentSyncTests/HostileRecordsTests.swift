@@ -193,7 +193,7 @@ struct HostileRecordsTests {
       """
       INSERT OR REPLACE INTO docsync_record VALUES
         ('\(UnreportedWarnings.key)', CAST('\(unreported)' AS BLOB)),
-        ('\(UnaskedQuestions.key)', CAST('{"numbers":[1,2]}' AS BLOB));
+        ('\(UnreportedQuestions.key)', CAST('{"asked":[1],"numbers":[1,2]}' AS BLOB));
       INSERT OR REPLACE INTO docsync_meta VALUES
         ('formerNames', CAST('{"columns":{"1":{"1000":{"name":"a","wireName":"a"}}},"tables":
       {"-1":{"columns":{"0":{"name":"a","wireName":"a"}},"identity":"primaryKey","name":"t",

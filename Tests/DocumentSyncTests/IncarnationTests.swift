@@ -113,8 +113,6 @@ import Testing
     try await original.close()
   }
 
-  /// Whom it was before it has retired itself; but it was retired before that,
-  /// and has nothing to say.
   /// It cannot tell the others yet that it is a new client.
   @Test func newClientReceivesFromAFullDirectory() async throws {
     let fleet = try await makeFleet()
@@ -140,6 +138,8 @@ import Testing
     try await settle([original, moved])
   }
 
+  /// Whom it was before it has retired itself; but it was retired before that,
+  /// and has nothing to say.
   @Test func clientThatIsRemovedSaysAgainWhoIsNoMore() async throws {
     let fleet = try await makeFleet()
     let original = try await open(fleet, "0")

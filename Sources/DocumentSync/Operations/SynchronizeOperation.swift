@@ -85,12 +85,9 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       }
       return try pass.fetch()
     }
-    let isUnasked = try await ask(pass.session, context)
-    let report = try await blocking { [self] in
-      let report = try pass.send(fetched)
-      if isUnasked { try store.noteAsked() }
-      return report
-    }
+    try await ask(pass.session, context)
+    let report = try await blocking { try pass.send(fetched) }
+    if !report.questions.isEmpty { try await noteReported() }
     if extent == .all, !lock.noteSynchronization(at: environment.now()) {
       environment.logger.notice("\(verb): \(StoreLock.path(for: store.path)) cannot be written")
     }
@@ -98,15 +95,14 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   }
 
   /// Asks the questions that the first half has left undecided, and those of synchronizations that failed
-  /// before they asked. The journal contains them durably before. Returns whether there are questions, and no
-  /// delegate to ask: then the report tells them.
-  private func ask(_ session: SyncSession, _ context: OperationContext) async throws -> Bool {
-    let questions = try await blocking { [self] in try store.unaskedQuestions() }
-    session.report.questions = questions
-    guard let delegate, !questions.isEmpty else { return !questions.isEmpty }
-    context.begin(.deciding, count: questions.count)
+  /// before they asked. The journal contains them durably before.
+  private func ask(_ session: SyncSession, _ context: OperationContext) async throws {
+    let questions = try await blocking { [self] in try store.unreportedQuestions() }
+    session.report.questions = questions.all
+    guard let delegate, !questions.unasked.isEmpty else { return }
+    context.begin(.deciding, count: questions.unasked.count)
     let warnings = try await ConflictQuestions(
-      numbers: questions, delegate: delegate, context: context,
+      numbers: questions.unasked, delegate: delegate, context: context,
       conflict: { [self] number in
         try await blocking { [self] in try store.conflict(number) }
       },
@@ -115,8 +111,18 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       }
     ).ask()
     session.report.warnings += warnings
-    // A synchronization that fails from now on does not ask again.
-    try await blocking { [self] in try store.noteAsked() }
-    return false
+    // If sending fails, the next synchronization does not ask again.
+    try await blocking { [self] in try store.noteQuestionsAsked() }
+  }
+
+  /// Notes that the report tells the questions. If the store is busy, the next report tells them once more.
+  private func noteReported() async throws {
+    try await blocking { [self] in
+      do {
+        try store.noteQuestionsReported()
+      } catch let error as StoreError {
+        environment.logger.notice("\(verb): \(error)")
+      }
+    }
   }
 }

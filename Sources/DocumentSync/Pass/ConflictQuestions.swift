@@ -19,13 +19,7 @@ struct ConflictQuestions {
     defer { deadline.cancel() }
     var warnings: [SyncWarning] = []
     for number in numbers {
-      let conflict: Conflict
-      do { conflict = try await self.conflict(number) } catch let error as StoreError
-        where error.code == .noSuchConflict
-      {
-        // It has left the journal since an earlier synchronization.
-        continue
-      }
+      let conflict = try await conflict(number)
       guard conflict.status == .open else { continue }
       let reply = await deadline.reply(from: delegate, to: conflict)
       switch reply {

@@ -74,8 +74,9 @@ public struct SyncReport: Hashable, Sendable {
   /// How many entries of the conflict journal are where at the end of the run; `nil` if the run had
   /// no conflicts.
   public var conflictPlaces: Conflict.Places?
-  /// The conflicts that this run has left undecided, by their numbers in the
-  /// journal. They may have been answered by the end of the run.
+  /// The conflicts that this run has left undecided, or an earlier one that
+  /// failed, by their numbers in the journal. They may have been answered by the
+  /// end of the run.
   public var questions: [Int64] = []
   /// How many conflicts are open at the end of the run, including older ones.
   public var openConflicts = 0

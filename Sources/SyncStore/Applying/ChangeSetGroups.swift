@@ -112,7 +112,7 @@ struct ChangeSetGroups {
       report.openConflicts = try session.conflicts.journal.openCount
       report.parkedRows = try session.keptRows.parkedCount()
     }
-    try UnaskedQuestions.add(session.conflicts.questions, to: session.records)
+    try UnreportedQuestions.add(session.conflicts.questions, to: session.records)
     report.add(session.conflicts)
   }
 }

@@ -64,6 +64,10 @@ enum ConflictTable {
       database, sql: "SELECT count(*) FROM docsync_conflict WHERE status = 'open'") ?? 0
   }
 
+  static func openNumbers(_ database: Database) throws -> Set<Int64> {
+    try Int64.fetchSet(database, sql: "SELECT number FROM docsync_conflict WHERE status = 'open'")
+  }
+
   /// Returns the numbers and rows of the open entries about cells, of all rows or of one.
   static func openCells(
     of row: RowKey?, _ database: Database

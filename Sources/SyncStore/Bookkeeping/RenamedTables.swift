@@ -8,7 +8,8 @@ import SyncModel
 /// rewrites them when a table is renamed. Django does both in one migration, as for a model that is renamed
 /// and gets a field.
 ///
-/// What decides is the schema alone, never rows: all devices must decide alike.
+/// What decides is the schema, never the rows of the two tables: all devices must decide alike. A table is
+/// no candidate if a device has published it as one of its own, as an earlier build does.
 ///
 /// <https://www.sqlite.org/lang_altertable.html#altertabrename>
 struct RenamedTables {
@@ -37,12 +38,16 @@ struct RenamedTables {
     self.database = database
     self.known = known
     self.missing = missing
-    // Another device takes such a table for a new one.
-    let foreign = Set(try ForeignRows.tableNames(database).map(\.folded))
+    // Another device takes such a table for a new one, or it stays on each device.
+    let configuration = try MetaTable.value(
+      .configuration, as: StoreConfiguration.self, database)
+    let others = Set(
+      (try ForeignRows.tableNames(database) + Array(configuration?.excludedTables ?? []))
+        .map(\.folded))
     for (name, type) in try TableType.all(database)
     where type == .ordinary && !name.begins(with: "sqlite_") && !name.begins(with: "docsync_") {
       shapes[name] = try Self.shape(of: name, database)
-      if known[name] == nil, !foreign.contains(name.folded) { candidates.append(name) }
+      if known[name] == nil, !others.contains(name.folded) { candidates.append(name) }
     }
     candidates.sort()
   }
@@ -85,7 +90,8 @@ struct RenamedTables {
     }
     let parents = parents(insteadOf: table)
     let isReferredTo = !parents.isEmpty && parents.allSatisfy { $0.isSame(as: name) }
-    return isReferredTo || parents.isEmpty && isRenamedAfterParent ? present : nil
+    let isLinks = parents.isEmpty && isRenamedAfterParent && table.columns.count > 1
+    return isReferredTo || isLinks ? present : nil
   }
 
   /// Returns the unknown tables to which columns lead by now that referred to a table by a foreign key.

@@ -10,7 +10,7 @@ import SyncModel
 #endif
 
 /// The users who may read and write a store's file. Files beside the store are for the same users,
-/// whatever the umask of the process that creates them; SQLite treats its companion files likewise.
+/// whatever the umask of the process that creates them.
 package struct StoreFileMode: Hashable, Sendable {
   /// The permissions of owner, group and others, without execution. The owner may always write: the store may be
   /// read-only only for a while.

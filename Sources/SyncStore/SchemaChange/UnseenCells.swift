@@ -130,7 +130,7 @@ struct UnseenCells {
   func finish() throws {
     var rows: [RowKey: [Found]] = [:]
     var order: [RowKey] = []
-    var refused: Set<RowKey> = []
+    var refused: Set<CellKey> = []
     for found in edits {
       if rows[found.row] == nil { order.append(found.row) }
       rows[found.row, default: []].append(found)
@@ -140,12 +140,14 @@ struct UnseenCells {
       // Conditions may concern several of them.
       if try set(cells) { continue }
       for cell in cells where try cells.count == 1 || !set([cell]) {
-        refused.insert(row)
+        refused.insert(CellKey(row: row, column: cell.column))
         try note(cell)
       }
     }
     for found in lost { try note(found) }
-    for found in replacing where !refused.contains(found.row) { try note(found, outcome: .local) }
+    for found in replacing where !refused.contains(CellKey(row: found.row, column: found.column)) {
+      try note(found, outcome: .local)
+    }
   }
 
   /// Returns whether the table allows the values. If not, nothing is changed.

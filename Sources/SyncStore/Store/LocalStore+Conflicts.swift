@@ -5,15 +5,26 @@ import SyncModel
 /// Each method is one transaction of SQLite. Each may run during a synchronization: another process
 /// may give an answer while the synchronization waits for it.
 extension LocalStore {
-  /// Returns the conflicts that synchronizations have left undecided, also those that failed
-  /// afterwards, and about which no delegate was asked yet (``noteAsked()``), by their numbers. Some
-  /// may be decided by now.
-  package func unaskedQuestions() throws -> [Int64] {
-    try record(UnaskedQuestions.key).map { try UnaskedQuestions($0).numbers } ?? []
+  /// Returns the open conflicts that synchronizations have left undecided and that no report has told yet
+  /// (``noteQuestionsReported()``), and those of them about which the delegate was not asked
+  /// (``noteQuestionsAsked()``), by their numbers, in ascending order.
+  package func unreportedQuestions() throws -> (all: [Int64], unasked: [Int64]) {
+    guard let bytes = try record(UnreportedQuestions.key) else { return ([], []) }
+    let questions = try UnreportedQuestions(bytes)
+    let open = try read { try ConflictTable.openNumbers($0.database) }
+    let all = questions.numbers.intersection(open)
+    return (all.sorted(), all.subtracting(questions.asked).sorted())
   }
 
-  /// Notes that the delegate was asked about ``unaskedQuestions()``, or that there is none. Idempotent.
-  package func noteAsked() throws { try setRecordAlone(UnaskedQuestions.key, to: nil) }
+  /// Notes that the delegate was asked about all of them. Idempotent.
+  package func noteQuestionsAsked() throws {
+    try write { try UnreportedQuestions.noteAsked($0.records) }
+  }
+
+  /// Notes that a report has told all of them. Idempotent.
+  package func noteQuestionsReported() throws {
+    try setRecordAlone(UnreportedQuestions.key, to: nil)
+  }
 
   /// Returns the entries of the journal that are in the store, the newest first. Older ones are in the
   /// file beside it: see ``conflicts(before:limit:)``.

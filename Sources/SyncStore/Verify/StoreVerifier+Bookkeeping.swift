@@ -52,7 +52,7 @@ extension StoreVerifier {
     for (key, value) in try records.all() { result.records[key] = value }
     _ = try SyncPolicies.read(database)
     _ = try UnreportedWarnings.read(records)
-    _ = try UnaskedQuestions.read(records)
+    _ = try UnreportedQuestions.read(records)
   }
 
   /// Returns the session that the other checks work with; `nil` if it cannot be made.
