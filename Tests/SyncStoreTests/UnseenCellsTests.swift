@@ -199,9 +199,8 @@ import Testing
     try expectSound(devices)
   }
 
-  /// A reference by a code becomes one by integer keys, which differ between devices.
-  @Test(arguments: [false, true])
-  func aReferenceThatRefersToRowsNowStays(isStamped: Bool) throws {
+  /// Two devices with books that refer to their authors by codes.
+  private func devicesWithCodes() throws -> [Device] {
     let devices = try scratch.devices(
       2,
       """
@@ -210,23 +209,32 @@ import Testing
       INSERT INTO author (code) VALUES ('AA'), ('BB');
       INSERT INTO book (author, title) VALUES ('AA', 'a'), ('BB', 'b'), ('BB', 'c');
       """)
-    let migration = """
-      PRAGMA foreign_keys = OFF; BEGIN;
-      CREATE TABLE new (id INTEGER PRIMARY KEY, author INTEGER REFERENCES author, title TEXT);
-      INSERT INTO new SELECT book.id, author.id, title FROM book
-        JOIN author ON author.code = book.author;
-      DROP TABLE book; ALTER TABLE new RENAME TO book; COMMIT;
-      """
     try converge(devices)
+    return devices
+  }
+
+  /// Makes the books refer to their authors by integer keys.
+  private static let toNumbers = """
+    PRAGMA foreign_keys = OFF; BEGIN;
+    CREATE TABLE new (id INTEGER PRIMARY KEY, author INTEGER REFERENCES author, title TEXT);
+    INSERT INTO new SELECT book.id, author.id, title FROM book
+      JOIN author ON author.code = book.author;
+    DROP TABLE book; ALTER TABLE new RENAME TO book; COMMIT;
+    """
+
+  /// A reference by a code becomes one by integer keys, which differ between devices.
+  @Test(arguments: [false, true])
+  func aReferenceThatRefersToRowsNowStays(isStamped: Bool) throws {
+    let devices = try devicesWithCodes()
     if isStamped {
       for code in ["AA", "BB"] {
         try devices[0].run("UPDATE book SET author = '\(code)' WHERE title = 'b'")
         try converge(devices)
       }
     }
-    try devices[0].run(migration)
+    try devices[0].run(Self.toNumbers)
     try devices[1].receive(from: devices[0])
-    try devices[1].run(migration + "UPDATE book SET author = 1 WHERE title = 'b'")
+    try devices[1].run(Self.toNumbers + "UPDATE book SET author = 1 WHERE title = 'b'")
     try converge(
       devices, "SELECT title, code FROM book JOIN author ON author.id = author ORDER BY title",
       ["a|AA", "b|AA", "c|BB"])
@@ -235,28 +243,13 @@ import Testing
 
   /// A later edit with triggers, before the migration, stands: nothing gives way.
   @Test func whatIsNewerThanTheOtherDevicesValueIsNotLost() throws {
-    let devices = try scratch.devices(
-      2,
-      """
-      CREATE TABLE author (id INTEGER PRIMARY KEY, code TEXT UNIQUE NOT NULL);
-      CREATE TABLE book (id INTEGER PRIMARY KEY, author TEXT REFERENCES author (code), title TEXT);
-      INSERT INTO author (code) VALUES ('AA'), ('BB');
-      INSERT INTO book (author, title) VALUES ('AA', 'a'), ('BB', 'b'), ('BB', 'c');
-      """)
-    let migration = """
-      PRAGMA foreign_keys = OFF; BEGIN;
-      CREATE TABLE new (id INTEGER PRIMARY KEY, author INTEGER REFERENCES author, title TEXT);
-      INSERT INTO new SELECT book.id, author.id, title FROM book
-        JOIN author ON author.code = book.author;
-      DROP TABLE book; ALTER TABLE new RENAME TO book; COMMIT;
-      """
-    try converge(devices)
-    try devices[0].run(migration)
+    let devices = try devicesWithCodes()
+    try devices[0].run(Self.toNumbers)
     _ = try devices[0].outgoing()
     usleep(2_000)
     try devices[1].run("UPDATE book SET author = 'AA' WHERE title = 'b'")
     try devices[1].receive(from: devices[0])
-    try devices[1].run(migration)
+    try devices[1].run(Self.toNumbers)
     try exchange(devices)
     #expect(try devices[1].store.conflicts().allSatisfy { $0.outcome != .remote })
     let rows = try devices[0].rows("SELECT title, author FROM book ORDER BY title")
